@@ -1,0 +1,55 @@
+/*
+ * gpuoomshim: what a program may ask of the library that is preloaded into it.
+ *
+ * Every function is declared weak, so a program links without the library and
+ * runs without it: test the function's address before the call.
+ *
+ *     if (gpuoomshim_snapshot)
+ *         gpuoomshim_snapshot("before-training");
+ *
+ * From Python: ctypes.CDLL(None).gpuoomshim_live_bytes(0)
+ *
+ * All functions may be called from any thread at any time, except from a
+ * signal handler.  None throws, ends the process or changes errno.
+ */
+#ifndef GPUOOMSHIM_H
+#define GPUOOMSHIM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GPUOOMSHIM_WEAK __attribute__((weak))
+
+/*
+ * Write a report of what is allocated now: PREFIX.txt and PREFIX.json, as
+ * GPUOOMSHIM_REPORT asks; prefix NULL: named like a failure report, in
+ * GPUOOMSHIM_REPORT_DIR.  Existing files of that name are replaced.
+ * Takes milliseconds; does not synchronize the device.
+ * 0, or a negative errno: -ENODEV before the first successful cuInit or with
+ * GPUOOMSHIM_DISABLE=1, others when no file could be written.
+ */
+GPUOOMSHIM_WEAK int gpuoomshim_snapshot(const char *prefix);
+
+/*
+ * Bytes, as requested, and number of live allocations on a device (ordinal as
+ * the driver counts it): device, pool, physical, array and managed memory.
+ * device -1: pinned host memory.  0 for an unknown device.
+ */
+GPUOOMSHIM_WEAK uint64_t gpuoomshim_live_bytes(int device);
+GPUOOMSHIM_WEAK uint64_t gpuoomshim_live_count(int device);
+
+/* Highest live_bytes so far, to within 4 MiB per 64th of the address space. */
+GPUOOMSHIM_WEAK uint64_t gpuoomshim_peak_bytes(int device);
+
+/* Allocations that failed so far, and how many of these the caller survived by itself. */
+GPUOOMSHIM_WEAK uint64_t gpuoomshim_failure_count(void);
+GPUOOMSHIM_WEAK uint64_t gpuoomshim_survived_count(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

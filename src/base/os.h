@@ -1,0 +1,59 @@
+/*
+ * The OS seam: every call that leaves the process, in one table, so that a
+ * test can make each of them fail.
+ *
+ * Rules of the table: results are 0 or more on success and -errno on failure;
+ * errno itself is never read or written by callers.  The defaults are raw
+ * system calls, not libc's wrappers, because a host or another preload library
+ * may have replaced those, and because wrappers may be cancellation points.
+ *
+ * Hook context: every member is allowed in a hook; none allocates.
+ */
+#ifndef GOS_BASE_OS_H
+#define GOS_BASE_OS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct gos_os {
+    int (*open)(const char *path, int flags, unsigned mode); /* O_CLOEXEC is added */
+    ssize_t (*read)(int fd, void *buffer, size_t bytes);
+    ssize_t (*write)(int fd, const void *buffer, size_t bytes);
+    int (*close)(int fd);
+    int (*sync)(int fd);
+    int (*rename)(const char *from, const char *to);
+    int (*unlink)(const char *path);
+    /* The link's text, not terminated; bytes written. */
+    ssize_t (*readlink)(const char *path, char *buffer, size_t bytes);
+    /* Directory entries as getdents64 gives them. */
+    ssize_t (*list)(int fd, void *buffer, size_t bytes);
+    /* Zeroed anonymous memory, NULL on failure. */
+    void *(*map)(size_t bytes);
+    void (*unmap)(void *memory, size_t bytes);
+    uint64_t (*monotonic_ns)(void); /* CLOCK_MONOTONIC */
+    uint64_t (*wall_ns)(void);      /* CLOCK_REALTIME, since 1970 */
+    void (*sleep_ns)(uint64_t ns);
+    int (*pid)(void);
+    int (*tid)(void);
+    /* Resource limit RLIMIT_*; UINT64_MAX is "unlimited". */
+    int (*limit)(int resource, uint64_t *soft, uint64_t *hard);
+    int (*hostname)(char *buffer, size_t bytes);
+    /* Wait while *word == expected, at most timeout_ns (0: for ever). */
+    int (*futex_wait)(uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+    void (*futex_wake)(uint32_t *word, int count);
+};
+
+/* The table in use; const in the product, replaced member by member in tests. */
+extern struct gos_os gos_os;
+
+/*
+ * Read a whole small file (a /proc entry) into buffer and terminate it.
+ * Returns the number of bytes, or -errno; a longer file is cut silently.
+ */
+ssize_t gos_os_read_file(const char *path, char *buffer, size_t bytes);
+
+/* Write everything, through short writes and EINTR.  0 or -errno. */
+__attribute__((warn_unused_result)) int gos_os_write_all(int fd, const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * What we keep per thread, in static TLS (initial-exec: reading it can neither
+ * allocate nor call the loader).  Nothing here owns memory, so a thread's end
+ * needs no hook.
+ */
+#ifndef GOS_BASE_THREAD_H
+#define GOS_BASE_THREAD_H
+
+#include <stdint.h>
+
+struct gos_thread {
+    /*
+     * Re-entry depth.  Above zero, a hook goes straight to the driver: the
+     * call is ours (NVML, the unwinder, a probe), not the host's.
+     */
+    uint32_t depth;
+    uint32_t index;     /* 1-based small number of this thread, 0 before the first use */
+    int tid;            /* kernel thread id, 0 before the first use */
+    uint32_t rank_mask; /* ranks of the locks held, with -DGOS_DEBUG */
+    /* Set by the runtime layer around its forward: what the programmer wrote. */
+    const char *api;
+    const void *api_caller; /* return address of the runtime call */
+    /* Block of sequence numbers handed to this thread. */
+    uint64_t sequence_next;
+    uint64_t sequence_end;
+};
+
+extern __thread struct gos_thread gos_thread __attribute__((tls_model("initial-exec")));
+
+/* This thread's small number (1…), assigned on first use. */
+uint32_t gos_thread_index(void);
+/* Kernel id of the thread with that small number; 0 if unknown. */
+int gos_thread_tid(uint32_t index);
+/* In a forked child: this thread is number 1 again. */
+void gos_thread_reset_after_fork(void);
+
+#endif

@@ -1,0 +1,14 @@
+/* Functions and source lines of native frames, by addr2line and the files on this machine. */
+#ifndef GOS_CLI_SYMBOLIZE_H
+#define GOS_CLI_SYMBOLIZE_H
+
+#include "load.h"
+
+/*
+ * Name the frames that the report could not name.  Files that are not the ones
+ * that were loaded (another build id) are left alone, with a line on stderr.
+ * 0, or -ENOENT after a complaint when there is no addr2line.
+ */
+__attribute__((warn_unused_result)) int gos_symbolize(struct gos_loaded *loaded);
+
+#endif

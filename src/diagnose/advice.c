@@ -1,0 +1,119 @@
+#include "advice.h"
+
+#include <string.h>
+
+#include "holder.h"
+#include "setting.h"
+#include "wording.h"
+
+/* "PYTORCH_CUDA_ALLOC_CONF=key:value", or how to add it to what is there. */
+static const char *torch_item(const struct gos_situation *s, const char *item)
+{
+    const char *name = gos_setting_torch_name(s->evidence);
+    if (gos_setting_get(s->evidence, name))
+        return gos_wording(s->evidence, "Add %s to %s.", item, name);
+    return gos_wording(s->evidence, "Set %s=%s.", name, item);
+}
+
+static bool is_set(const struct gos_situation *s, const char *name)
+{
+    return gos_setting_get(s->evidence, name) != NULL;
+}
+
+static void advise_torch(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    gos_verdict_advise(
+        verdict,
+        gos_wording(s->evidence, "Call torch.cuda.empty_cache() before %s needs the memory.",
+                    strcmp(s->requester, "torch") == 0 ? "this point"
+                                                       : gos_situation_requester(s)));
+    gos_verdict_advise(verdict, "Keep a margin for the others: "
+                                "torch.cuda.set_per_process_memory_fraction(0.95).");
+    if (!gos_setting_torch_has(s->evidence, "garbage_collection_threshold"))
+        gos_verdict_advise(verdict, torch_item(s, "garbage_collection_threshold:0.8"));
+}
+
+static void advise_cupy(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    gos_verdict_advise(verdict, "Call cupy.get_default_memory_pool().free_all_blocks() first.");
+    if (!is_set(s, "CUPY_GPU_MEMORY_LIMIT"))
+        gos_verdict_advise(verdict, "Limit its pool: CUPY_GPU_MEMORY_LIMIT=80%.");
+}
+
+static bool is_off(const char *value)
+{
+    return value &&
+           (strcmp(value, "false") == 0 || strcmp(value, "False") == 0 || strcmp(value, "0") == 0);
+}
+
+static void advise_jax(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (!is_off(gos_setting_get(s->evidence, "XLA_PYTHON_CLIENT_PREALLOCATE")))
+        gos_verdict_advise(verdict, "Do not let JAX take the device in advance: "
+                                    "XLA_PYTHON_CLIENT_PREALLOCATE=false.");
+    if (!is_set(s, "XLA_PYTHON_CLIENT_MEM_FRACTION"))
+        gos_verdict_advise(verdict, "Or give it a share: XLA_PYTHON_CLIENT_MEM_FRACTION=0.6.");
+    else
+        gos_verdict_advise(verdict, "Lower XLA_PYTHON_CLIENT_MEM_FRACTION.");
+}
+
+static void advise_tensorflow(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (!is_set(s, "TF_FORCE_GPU_ALLOW_GROWTH"))
+        gos_verdict_advise(verdict, "Do not let TensorFlow take the device in advance: "
+                                    "TF_FORCE_GPU_ALLOW_GROWTH=true.");
+    gos_verdict_advise(verdict, "Or give it a share: "
+                                "tf.config.set_logical_device_configuration(memory_limit=...).");
+}
+
+void gos_advise_cache(const struct gos_situation *s, struct gos_verdict *verdict,
+                      const char *library)
+{
+    if (strcmp(library, "torch") == 0)
+        advise_torch(s, verdict);
+    else if (strcmp(library, "cupy") == 0)
+        advise_cupy(s, verdict);
+    else if (strcmp(library, "jax") == 0)
+        advise_jax(s, verdict);
+    else if (strcmp(library, "tensorflow") == 0)
+        advise_tensorflow(s, verdict);
+    else if (strcmp(library, "onnxruntime") == 0)
+        gos_verdict_advise(verdict, "Set gpu_mem_limit and "
+                                    "arena_extend_strategy=kSameAsRequested in the CUDA provider.");
+    else if (strcmp(library, "rmm") == 0)
+        gos_verdict_advise(verdict, "Give RMM's pool a maximum_pool_size that leaves room.");
+    else
+        gos_verdict_advise(
+            verdict, gos_wording(s->evidence, "Make %s keep less, or give it a limit.", library));
+}
+
+/* One step at a time: the next is named only when the one before it is already on. */
+void gos_advise_torch_pieces(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (!gos_setting_torch_expandable(s->evidence))
+        gos_verdict_advise(verdict, torch_item(s, "expandable_segments:True"));
+    else if (!gos_setting_torch_has(s->evidence, "garbage_collection_threshold"))
+        gos_verdict_advise(verdict, torch_item(s, "garbage_collection_threshold:0.8"));
+    else
+        gos_verdict_advise(verdict, "See what its segments hold: torch.cuda.memory_summary().");
+}
+
+static void advise_top_site(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    const struct gos_site_use *top =
+        gos_holder_top_use(s->evidence, (uint32_t)s->diagnosis->device);
+    const char *words = top ? gos_holder_site_words(s->evidence, top->site) : "";
+    if (words[0])
+        gos_verdict_advise(
+            verdict, gos_wording(s->evidence, "Begin with %s: %s in %s.", words,
+                                 gos_wording_bytes(s->evidence, top->live_bytes),
+                                 gos_wording_count(s->evidence, top->live_count, "allocation")));
+}
+
+void gos_advise_less(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    advise_top_site(s, verdict);
+    gos_verdict_advise(verdict, "Make the work smaller: batch size, sequence length, lower "
+                                "precision, activation checkpointing.");
+    gos_verdict_advise(verdict, "Or spread it: shard over more devices, offload to the host.");
+}

@@ -1,0 +1,171 @@
+/*
+ * From evidence to an answer.  Pure functions: no driver, no clock, no I/O, no
+ * memory but the evidence's scratch.  The same evidence gives the same answer.
+ */
+#ifndef GOS_DIAGNOSE_DIAGNOSIS_H
+#define GOS_DIAGNOSE_DIAGNOSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../observe/evidence.h"
+
+/* --- ledger: every byte of a device on one line ------------------------------------------- */
+
+/* LINE(NAME, "code", "words", belongs to this process) in the order shown. */
+#define GOS_LEDGER_LINES(LINE)                                                                     \
+    LINE(FREE, "free", "free", false)                                                              \
+    LINE(RESERVE, "driver_reserve", "driver and firmware", false)                                  \
+    LINE(LIVE_DEVICE, "live_device", "live device memory", true)                                   \
+    LINE(LIVE_POOL, "live_pool", "live in pools", true)                                            \
+    LINE(LIVE_PHYSICAL, "live_physical", "live physical memory (VMM)", true)                       \
+    LINE(LIVE_MANAGED, "live_managed", "managed memory resident", true)                            \
+    LINE(LIVE_ARRAY, "live_array", "arrays", true)                                                 \
+    LINE(LIVE_GRAPH, "live_graph", "graph memory in use", true)                                    \
+    LINE(POOL_IDLE, "pool_idle", "idle in pools", true)                                            \
+    LINE(POOL_PENDING, "pool_pending", "freed, not yet given back", true)                          \
+    LINE(GRAPH_IDLE, "graph_idle", "idle graph memory", true)                                      \
+    LINE(ROUNDING, "rounding", "rounding to 2 MiB blocks", true)                                   \
+    LINE(HALF_EMPTY, "half_empty", "unused parts of shared 2 MiB blocks", true)                    \
+    LINE(CONTEXT, "context_modules", "contexts, modules, untracked", true)                         \
+    LINE(CHILDREN, "children", "own child processes", false)                                       \
+    LINE(OTHERS, "others", "other processes", false)                                               \
+    LINE(HIDDEN, "hidden", "not attributable (hidden)", false)                                     \
+    LINE(RESIDUAL, "residual", "does not add up", false)
+
+enum gos_ledger_line {
+#define GOS_LEDGER_ENUM(name, code, words, own) GOS_LEDGER_##name,
+    GOS_LEDGER_LINES(GOS_LEDGER_ENUM)
+#undef GOS_LEDGER_ENUM
+        GOS_LEDGER_COUNT
+};
+
+enum gos_source { GOS_SOURCE_MEASURED, GOS_SOURCE_DERIVED, GOS_SOURCE_UNKNOWN };
+const char *gos_source_code(enum gos_source source); /* "measured" … */
+const char *gos_ledger_code(enum gos_ledger_line line);
+const char *gos_ledger_words(enum gos_ledger_line line);
+bool gos_ledger_is_own(enum gos_ledger_line line);
+
+struct gos_ledger {
+    bool known; /* false: the device could not be read at all */
+    uint64_t total_bytes;
+    struct {
+        int64_t bytes; /* never negative except on the line RESIDUAL */
+        enum gos_source source;
+    } lines[GOS_LEDGER_COUNT]; /* sum of all == total_bytes, exactly */
+    uint64_t own_bytes;        /* sum of this process' lines */
+    /*
+     * What we track is more than there is room for (managed memory that is not
+     * resident, numbers of different moments): derived lines were cut.
+     */
+    bool clamped;
+};
+
+/* --- fragmentation: the share of unused memory that cannot serve the request --------------- */
+
+struct gos_fragmentation {
+    /* 2 MiB blocks of small device allocations. */
+    uint64_t block_count;
+    uint64_t block_live_bytes;
+    uint64_t block_stuck_bytes;  /* unused, in blocks that something still pins */
+    uint64_t block_pinned_count; /* blocks at most half used */
+    /* Driver blocks: stuck / (stuck + free), in 1/1000; 0 when nothing is unused. */
+    uint32_t block_permille;
+    /* Pools: (reserved − used) that could not be given back / reserved, in 1/1000. */
+    uint32_t pool_permille;
+    /* Sites that keep blocks at most half used, by stuck bytes, descending. */
+    struct {
+        uint32_t site;
+        uint64_t blocks;
+        uint64_t stuck_bytes;
+    } pins[8];
+    size_t pin_count;
+};
+
+/* --- verdict -------------------------------------------------------------------------------- */
+
+/* VERDICT(NAME, "code", "in words") */
+#define GOS_VERDICTS(VERDICT)                                                                      \
+    VERDICT(UNEXPLAINED, "unexplained", "nothing that was visible explains it")                    \
+    VERDICT(EXHAUSTED_BY_PROCESS, "exhausted-by-process", "this process uses the memory itself")   \
+    VERDICT(LEAK, "leak", "one line of code keeps more and more")                                  \
+    VERDICT(EXHAUSTED_BY_OTHERS, "exhausted-by-others", "other processes hold the memory")         \
+    VERDICT(CACHE_HELD, "cache-held", "a cache holds enough unused memory")                        \
+    VERDICT(PENDING_FREE, "pending-free", "freed memory is not back yet")                          \
+    VERDICT(FRAGMENTED, "fragmented", "enough is unused, but in pieces")                           \
+    VERDICT(REQUEST_TOO_LARGE, "request-too-large", "no such amount exists")                       \
+    VERDICT(POLICY_LIMIT, "policy-limit", "a limit forbids it")                                    \
+    VERDICT(HOST_MEMORY, "host-memory", "the host's memory is short")                              \
+    VERDICT(HOST_LIMIT, "host-limit", "a limit of the host's system forbids it")                   \
+    VERDICT(DRIVER_OR_CONTEXT, "driver-or-context", "the driver or context is not usable")         \
+    VERDICT(FORKED, "forked", "CUDA was initialised before this process was forked")               \
+    VERDICT(IN_CAPTURE, "in-capture", "not allowed while a graph is being captured")
+
+enum gos_verdict_code {
+#define GOS_VERDICT_ENUM(name, code, words) GOS_VERDICT_##name,
+    GOS_VERDICTS(GOS_VERDICT_ENUM)
+#undef GOS_VERDICT_ENUM
+        GOS_VERDICT_COUNT
+};
+const char *gos_verdict_code(enum gos_verdict_code code);
+const char *gos_verdict_words(enum gos_verdict_code code);
+
+/* proven: follows from what was measured; likely: fits best; possible: a guess. */
+enum gos_confidence { GOS_CONFIDENCE_PROVEN, GOS_CONFIDENCE_LIKELY, GOS_CONFIDENCE_POSSIBLE };
+const char *gos_confidence_code(enum gos_confidence confidence);
+
+#define GOS_LINES_MAX 12
+
+struct gos_verdict {
+    enum gos_verdict_code code;
+    enum gos_confidence confidence;
+    const char *summary; /* one sentence with the numbers */
+    const char *evidence[GOS_LINES_MAX];
+    size_t evidence_count;
+    const char *advice[GOS_LINES_MAX]; /* best first */
+    size_t advice_count;
+    bool has_runner_up;
+    enum gos_verdict_code runner_up;
+    uint64_t short_bytes; /* asked minus free, 0 if it would have fitted or is unknown */
+    /* Who holds the most: a library's everyday name ("torch"), "" unknown. */
+    const char *holder;
+    uint64_t holder_bytes;
+    /* What a step of recovery could give back, so that it is tried only if it can help. */
+    uint64_t pending_bytes; /* sync */
+    uint64_t idle_bytes;    /* trim */
+};
+
+struct gos_diagnosis {
+    const struct gos_evidence *evidence;
+    int device; /* ordinal that the verdict is about, -1 for the host */
+    struct gos_ledger ledgers[GOS_DEVICE_MAX]; /* of the devices that are present */
+    struct gos_fragmentation fragmentation[GOS_DEVICE_MAX];
+    struct gos_verdict verdict;
+    /* Live bytes by requesting library, descending; everyday names. */
+    struct {
+        const char *name;
+        uint64_t live_bytes;
+        uint64_t live_count;
+    } holders[8];
+    size_t holder_count;
+};
+
+/* Text goes to the evidence's scratch memory, hence not const. */
+void gos_diagnose(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis);
+
+/* The parts, for tests. */
+void gos_ledger_make(const struct gos_evidence *evidence, const struct gos_device_evidence *device,
+                     struct gos_ledger *ledger);
+void gos_fragmentation_make(const struct gos_evidence *evidence,
+                            const struct gos_device_evidence *device,
+                            struct gos_fragmentation *fragmentation);
+void gos_verdict_make(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis);
+
+/* Everyday name of the library that a module belongs to: "torch", "cupy", "nccl"; or its file name.
+ */
+const char *gos_library_name(const char *module_path);
+/* Does this library answer a failed allocation by freeing its cache and asking again? */
+bool gos_library_retries(const char *library_name);
+
+#endif

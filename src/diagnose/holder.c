@@ -1,0 +1,186 @@
+#include "holder.h"
+
+#include <string.h>
+
+#include "../base/module.h"
+#include "../track/site.h"
+#include "library.h"
+#include "saturate.h"
+#include "wording.h"
+
+#define NAME_MAX_COUNT 48
+
+struct tally {
+    struct {
+        const char *name;
+        uint64_t bytes;
+        uint64_t count;
+    } rows[NAME_MAX_COUNT];
+    size_t count;
+};
+
+static uint32_t requester_index(const struct gos_site *site)
+{
+    uint32_t module = gos_site_requester_module(site);
+    for (uint32_t i = 0; i < site->native_count; i++)
+        if (module != UINT32_MAX && site->native[i].module == module)
+            return i;
+    return 0;
+}
+
+/* The interpreter says nothing about who asked; the package of the newest frame may. */
+static const char *python_package(const struct gos_site *site)
+{
+    if (site->python_count == 0 || !strstr(site->python[0].file, "-packages/"))
+        return "python";
+    const char *name = gos_library_name(site->python[0].file);
+    size_t length = strlen(name);
+    bool is_file = length > 3 && strcmp(name + length - 3, ".py") == 0;
+    return is_file ? "python" : name;
+}
+
+static const char *name_of_frames(const struct gos_site *site)
+{
+    for (uint32_t i = requester_index(site); i < site->native_count; i++) {
+        const struct gos_module *module = gos_module_at(site->native[i].module);
+        if (!module || !module->path || gos_library_is_bridge(module->path))
+            continue;
+        const char *name = gos_library_name(module->path);
+        return strcmp(name, "python") == 0 ? python_package(site) : name;
+    }
+    return site->python_count ? python_package(site) : "";
+}
+
+const char *gos_holder_of_site(uint32_t id)
+{
+    const struct gos_site *site = gos_site_get(id);
+    return site ? name_of_frames(site) : "";
+}
+
+const char *gos_holder_of_request(const struct gos_request *request)
+{
+    const char *name = gos_holder_of_site(request->site);
+    if (name[0] || request->requester_module == UINT32_MAX)
+        return name;
+    const struct gos_module *module = gos_module_at(request->requester_module);
+    return module ? gos_library_name(module->path) : "";
+}
+
+/* Code that somebody installed, not the program that is being run. */
+static bool is_installed(const char *file)
+{
+    return strstr(file, "-packages/") || strstr(file, "/lib/python") || file[0] == '<';
+}
+
+static const struct gos_python_frame *telling_frame(const struct gos_site *site)
+{
+    for (uint32_t i = 0; i < site->python_count; i++)
+        if (!is_installed(site->python[i].file))
+            return &site->python[i];
+    return site->python_count ? &site->python[0] : NULL;
+}
+
+static const char *last_component(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static const char *native_words(struct gos_evidence *evidence, const struct gos_site *site)
+{
+    uint32_t i = requester_index(site);
+    const struct gos_module *module =
+        i < site->native_count ? gos_module_at(site->native[i].module) : NULL;
+    if (!module)
+        return "";
+    const char *symbol = gos_module_nearest(module, site->native[i].address, NULL);
+    if (!symbol)
+        return gos_wording(evidence, "%s+0x%llx", module->name,
+                           (unsigned long long)site->native[i].offset);
+    return gos_wording(evidence, "%s %s", module->name, symbol);
+}
+
+const char *gos_holder_site_words(struct gos_evidence *evidence, uint32_t id)
+{
+    const struct gos_site *site = gos_site_get(id);
+    if (!site)
+        return "";
+    const struct gos_python_frame *frame = telling_frame(site);
+    if (!frame)
+        return native_words(evidence, site);
+    return gos_wording(evidence, "%s:%d %s", last_component(frame->file), frame->line,
+                       frame->function);
+}
+
+/* Is a record of this kind memory that somebody keeps on that device (or of the host)? */
+static bool counts_for(const struct gos_site_use *use, uint32_t device)
+{
+    if (use->device != device)
+        return false;
+    if (device == GOS_DEVICE_HOST)
+        return use->kind == GOS_KIND_HOST || use->kind == GOS_KIND_REGISTERED;
+    return gos_kind_on_device_books(use->kind) || use->kind == GOS_KIND_POOL ||
+           use->kind == GOS_KIND_MANAGED;
+}
+
+static void tally_add(struct tally *tally, const char *name, const struct gos_site_use *use)
+{
+    size_t i = 0;
+    while (i < tally->count && strcmp(tally->rows[i].name, name) != 0)
+        i++;
+    if (i == tally->count) {
+        if (tally->count == NAME_MAX_COUNT)
+            return;
+        tally->rows[tally->count++].name = name;
+    }
+    tally->rows[i].bytes = gos_plus(tally->rows[i].bytes, use->live_bytes);
+    tally->rows[i].count = gos_plus(tally->rows[i].count, use->live_count);
+}
+
+/* The largest row that was not handed out yet; its name is cleared by the caller. */
+static size_t largest_row(const struct tally *tally)
+{
+    size_t best = NAME_MAX_COUNT;
+    for (size_t i = 0; i < tally->count; i++)
+        if (tally->rows[i].name &&
+            (best == NAME_MAX_COUNT || tally->rows[i].bytes > tally->rows[best].bytes))
+            best = i;
+    return best;
+}
+
+static void hand_out(struct tally *tally, struct gos_diagnosis *diagnosis)
+{
+    size_t room = sizeof(diagnosis->holders) / sizeof(diagnosis->holders[0]);
+    diagnosis->holder_count = 0;
+    for (size_t i = largest_row(tally); i < NAME_MAX_COUNT && diagnosis->holder_count < room;
+         i = largest_row(tally)) {
+        size_t to = diagnosis->holder_count++;
+        diagnosis->holders[to].name = tally->rows[i].name;
+        diagnosis->holders[to].live_bytes = tally->rows[i].bytes;
+        diagnosis->holders[to].live_count = tally->rows[i].count;
+        tally->rows[i].name = NULL;
+    }
+}
+
+void gos_holders_make(const struct gos_evidence *evidence, uint32_t device,
+                      struct gos_diagnosis *diagnosis)
+{
+    struct tally tally = {.count = 0};
+    for (size_t i = 0; i < evidence->use_count; i++) {
+        const struct gos_site_use *use = &evidence->uses[i];
+        if (counts_for(use, device))
+            tally_add(&tally, gos_holder_of_site(use->site), use);
+    }
+    hand_out(&tally, diagnosis);
+}
+
+const struct gos_site_use *gos_holder_top_use(const struct gos_evidence *evidence, uint32_t device)
+{
+    const struct gos_site_use *top = NULL;
+    for (size_t i = 0; i < evidence->use_count; i++) {
+        const struct gos_site_use *use = &evidence->uses[i];
+        if (counts_for(use, device) && (!top || use->live_bytes > top->live_bytes))
+            top = use;
+    }
+    return top;
+}

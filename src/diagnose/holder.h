@@ -1,0 +1,34 @@
+/*
+ * Who: sites and modules in the words of people.  Reads the permanent tables
+ * of modules and sites; takes no lock that blocks.
+ */
+#ifndef GOS_DIAGNOSE_HOLDER_H
+#define GOS_DIAGNOSE_HOLDER_H
+
+#include <stdint.h>
+
+#include "diagnosis.h"
+
+/* Everyday name of the library that made this allocation, "" when unknown. */
+const char *gos_holder_of_site(uint32_t site);
+
+/* The same of the failing call. */
+const char *gos_holder_of_request(const struct gos_request *request);
+
+/*
+ * "model.py:41 forward", of the newest Python frame outside installed
+ * packages; else "libfoo.so symbol"; "" when there is nothing to say.
+ */
+const char *gos_holder_site_words(struct gos_evidence *evidence, uint32_t site);
+
+/*
+ * Fill the diagnosis' holders from live allocations of that device (ordinal or
+ * GOS_DEVICE_HOST), largest first.
+ */
+void gos_holders_make(const struct gos_evidence *evidence, uint32_t device,
+                      struct gos_diagnosis *diagnosis);
+
+/* The use of most live bytes on that device, NULL if nothing is live. */
+const struct gos_site_use *gos_holder_top_use(const struct gos_evidence *evidence, uint32_t device);
+
+#endif

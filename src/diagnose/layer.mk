@@ -1,0 +1,20 @@
+diagnose_sources := \
+    advice.c \
+    codes.c \
+    diagnose.c \
+    fragmentation.c \
+    holder.c \
+    ledger.c \
+    library.c \
+    pool_sum.c \
+    rule_call.c \
+    rule_exhausted.c \
+    rule_host.c \
+    rule_policy.c \
+    rule_request.c \
+    rule_unexplained.c \
+    rule_unused.c \
+    setting.c \
+    situation.c \
+    verdict.c \
+    wording.c

@@ -1,0 +1,49 @@
+/*
+ * The rules.  Each looks at a situation, and when it applies fills code,
+ * confidence, summary, evidence and advice and returns true.  Pure: the same
+ * situation gives the same words.  The order in which they are asked is the
+ * order of suspicion, in verdict.c.
+ */
+#ifndef GOS_DIAGNOSE_RULE_H
+#define GOS_DIAGNOSE_RULE_H
+
+#include <stdbool.h>
+
+#include "situation.h"
+
+typedef bool gos_rule(const struct gos_situation *situation, struct gos_verdict *verdict);
+
+/* rule_call.c: the result code or the process says it. */
+gos_rule gos_rule_forked;
+gos_rule gos_rule_in_capture;
+gos_rule gos_rule_mps_limit;
+gos_rule gos_rule_driver_or_context;
+/* rule_request.c: the size says it. */
+gos_rule gos_rule_not_a_size;
+gos_rule gos_rule_larger_than_device;
+gos_rule gos_rule_larger_than_empty;
+/* rule_host.c: the host's memory and limits. */
+gos_rule gos_rule_address_limit;
+gos_rule gos_rule_host_memory;
+gos_rule gos_rule_cgroup;
+gos_rule gos_rule_map_count;
+gos_rule gos_rule_address_space;
+/* rule_policy.c */
+gos_rule gos_rule_mps_pinned_limit;
+/* rule_unused.c: enough is unused, but not free. */
+gos_rule gos_rule_pending_free;
+gos_rule gos_rule_pool_held;
+gos_rule gos_rule_blocks_fragmented;
+gos_rule gos_rule_pool_fragmented;
+gos_rule gos_rule_cache_opaque;
+/* rule_exhausted.c: it is all in use. */
+gos_rule gos_rule_others;
+gos_rule gos_rule_process;
+/* rule_unexplained.c: always applies. */
+gos_rule gos_rule_unexplained;
+
+/* Add a line; NULL, "" and what does not fit are left out. */
+void gos_verdict_say(struct gos_verdict *verdict, const char *line);
+void gos_verdict_advise(struct gos_verdict *verdict, const char *line);
+
+#endif

@@ -1,0 +1,235 @@
+/* The memory is in use: by other processes, or by this one. */
+#include <string.h>
+
+#include "advice.h"
+#include "holder.h"
+#include "rule.h"
+#include "saturate.h"
+#include "wording.h"
+
+#define NAMED_PROCESSES 4
+
+static const char *amount(const struct gos_situation *s, uint64_t bytes)
+{
+    return gos_wording_bytes(s->evidence, bytes);
+}
+
+static bool is_neighbour(const struct gos_situation *s, const struct gos_process_evidence *process)
+{
+    return process->device == s->device->ordinal && process->relation != GOS_PROCESS_SELF &&
+           process->used_bytes != UINT64_MAX;
+}
+
+/* Larger first; among equals the one listed first. */
+static bool comes_before(const struct gos_process_evidence *a, const struct gos_process_evidence *b)
+{
+    return a->used_bytes > b->used_bytes || (a->used_bytes == b->used_bytes && a < b);
+}
+
+/* The largest neighbour that comes after `last` (NULL: the very largest). */
+static const struct gos_process_evidence *next_neighbour(const struct gos_situation *s,
+                                                         const struct gos_process_evidence *last)
+{
+    const struct gos_process_evidence *best = NULL;
+    for (size_t i = 0; i < s->evidence->process_count; i++) {
+        const struct gos_process_evidence *process = &s->evidence->processes[i];
+        if (!is_neighbour(s, process) || (last && !comes_before(last, process)))
+            continue;
+        if (!best || comes_before(process, best))
+            best = process;
+    }
+    return best;
+}
+
+static const char *relation_words(const struct gos_process_evidence *process)
+{
+    if (process->zombie)
+        return "dead but not yet reaped";
+    if (process->relation == GOS_PROCESS_CHILD)
+        return "a child of this program";
+    if (process->relation == GOS_PROCESS_UNSEEN)
+        return "in another container or namespace";
+    return "";
+}
+
+/* "pid 4712 (loader, a child of this program)"; brackets only around something. */
+static const char *process_words(const struct gos_situation *s,
+                                 const struct gos_process_evidence *process)
+{
+    const char *relation = relation_words(process);
+    bool named = process->name[0] != '\0';
+    bool related = relation[0] != '\0';
+    return gos_wording(s->evidence, "pid %u%s%s%s%s%s", process->pid, named || related ? " (" : "",
+                       process->name, named && related ? ", " : "", relation,
+                       named || related ? ")" : "");
+}
+
+static void say_processes(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    const struct gos_process_evidence *process = NULL;
+    for (int i = 0; i < NAMED_PROCESSES; i++) {
+        process = next_neighbour(s, process);
+        if (!process)
+            return;
+        gos_verdict_say(verdict, gos_wording(s->evidence, "%s holds %s.", process_words(s, process),
+                                             amount(s, process->used_bytes)));
+    }
+}
+
+static uint64_t line_bytes(const struct gos_situation *s, enum gos_ledger_line line)
+{
+    return (uint64_t)s->ledger->lines[line].bytes;
+}
+
+/* Whose memory it mostly is decides the words; the arithmetic is the same. */
+static const char *neighbour_words(const struct gos_situation *s)
+{
+    uint64_t children = line_bytes(s, GOS_LEDGER_CHILDREN);
+    uint64_t others = line_bytes(s, GOS_LEDGER_OTHERS);
+    const struct gos_process_evidence *largest = next_neighbour(s, NULL);
+    if (s->hidden_bytes > s->neighbours_bytes)
+        return gos_wording(s->evidence, "%s of the device belong to nobody that can be seen here",
+                           amount(s, s->hidden_bytes));
+    if (children > others)
+        return gos_wording(s->evidence, "This program's own child processes hold %s",
+                           amount(s, children));
+    return gos_wording(s->evidence, "Other processes hold %s (%s%s)", amount(s, others),
+                       largest ? "most: " : "", largest ? process_words(s, largest) : "");
+}
+
+static void say_shares(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    gos_verdict_say(verdict, gos_situation_arithmetic(s));
+    say_processes(s, verdict);
+    if (line_bytes(s, GOS_LEDGER_CHILDREN))
+        gos_verdict_say(verdict, gos_wording(s->evidence, "Own children together: %s.",
+                                             amount(s, line_bytes(s, GOS_LEDGER_CHILDREN))));
+    if (s->hidden_bytes)
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence,
+                                    "Hidden, by subtraction: %s (another container, or a process "
+                                    "that the list leaves out).",
+                                    amount(s, s->hidden_bytes)));
+    gos_verdict_say(verdict, gos_wording(s->evidence, "This process holds %s of allocations.",
+                                         amount(s, s->tracked_bytes)));
+}
+
+static void advise_neighbours(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    const struct gos_process_evidence *largest = next_neighbour(s, NULL);
+    if (largest && largest->zombie)
+        gos_verdict_advise(verdict, gos_wording(s->evidence,
+                                                "Reap pid %u: its parent has to wait for it, or "
+                                                "has to end.",
+                                                largest->pid));
+    else if (largest && largest->relation == GOS_PROCESS_CHILD)
+        gos_verdict_advise(verdict, "Keep CUDA out of worker processes, or end workers that are "
+                                    "done: each holds a context of its own.");
+    else if (largest)
+        gos_verdict_advise(verdict, gos_wording(s->evidence,
+                                                "End %s if it is not needed, or use another "
+                                                "device (CUDA_VISIBLE_DEVICES).",
+                                                process_words(s, largest)));
+    gos_verdict_advise(verdict, "On the host, outside of containers: nvidia-smi "
+                                "--query-compute-apps=pid,name,used_memory --format=csv");
+}
+
+bool gos_rule_others(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (!s->on_device || s->missing_bytes == 0 ||
+        s->neighbours_bytes + s->hidden_bytes < s->missing_bytes)
+        return false;
+    bool sure = s->strict && s->neighbours_bytes >= s->missing_bytes &&
+                s->ledger->lines[GOS_LEDGER_RESIDUAL].bytes == 0;
+    verdict->code = GOS_VERDICT_EXHAUSTED_BY_OTHERS;
+    verdict->confidence = sure ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
+    verdict->summary =
+        gos_wording(s->evidence, "%s; without that the request would fit.", neighbour_words(s));
+    say_shares(s, verdict);
+    advise_neighbours(s, verdict);
+    return true;
+}
+
+/* Everything that might have served the request, seen or not. */
+static uint64_t slack_bytes(const struct gos_situation *s)
+{
+    return gos_situation_unused_bytes(s) + s->neighbours_bytes + line_bytes(s, GOS_LEDGER_HIDDEN) +
+           s->device->unmapped_physical_bytes;
+}
+
+/*
+ * Proof needs every place where memory could have come from to be known and
+ * too small.  A framework's segments are not known; managed memory can move to
+ * the host; numbers that do not add up prove nothing.
+ */
+static bool nothing_could_help(const struct gos_situation *s)
+{
+    uint64_t cached = 0;
+    bool whole = s->device->driver_known && s->pools.complete && !s->ledger->clamped &&
+                 s->ledger->lines[GOS_LEDGER_RESIDUAL].bytes == 0 &&
+                 s->ledger->lines[GOS_LEDGER_LIVE_GRAPH].source != GOS_SOURCE_UNKNOWN;
+    return whole && s->strict && s->missing_bytes > slack_bytes(s) &&
+           s->device->live[GOS_KIND_MANAGED].live_bytes == 0 && !gos_situation_cache(s, &cached)[0];
+}
+
+static const char *process_summary(const struct gos_situation *s)
+{
+    const char *short_words =
+        s->strict ? gos_wording(s->evidence, "Short by %s: ", amount(s, s->missing_bytes)) : "";
+    const char *holder = s->diagnosis->holder_count ? s->diagnosis->holders[0].name : "";
+    if (!holder[0])
+        return gos_wording(s->evidence, "%sthis process itself holds %s, all in use.", short_words,
+                           amount(s, s->tracked_bytes));
+    return gos_wording(s->evidence, "%sthis process itself holds %s in use, most of it by %s (%s).",
+                       short_words, amount(s, s->tracked_bytes), holder,
+                       amount(s, s->diagnosis->holders[0].live_bytes));
+}
+
+static void say_top_sites(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    int named = 0;
+    for (size_t i = 0; i < s->evidence->use_count && named < 3; i++) {
+        const struct gos_site_use *use = &s->evidence->uses[i];
+        if (use->device != (uint32_t)s->device->ordinal || use->kind == GOS_KIND_MAPPING)
+            continue;
+        const char *words = gos_holder_site_words(s->evidence, use->site);
+        if (!words[0])
+            continue;
+        named++;
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence, "%s holds %s in %s.", words,
+                                    amount(s, use->live_bytes),
+                                    gos_wording_count(s->evidence, use->live_count, "allocation")));
+    }
+}
+
+static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    uint64_t held = 0;
+    const char *cache = gos_situation_cache(s, &held);
+    if (cache[0])
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence,
+                                    "%s holds %s in segments that are opaque from outside: part "
+                                    "of it may be unused, in pieces.",
+                                    cache, amount(s, held)));
+    if (strcmp(cache, "torch") == 0)
+        gos_advise_torch_pieces(s, verdict);
+}
+
+bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (!s->on_device || s->missing_bytes == 0 || s->tracked_bytes == 0)
+        return false;
+    verdict->code = GOS_VERDICT_EXHAUSTED_BY_PROCESS;
+    verdict->confidence = nothing_could_help(s) ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
+    verdict->summary = process_summary(s);
+    gos_verdict_say(verdict, gos_situation_arithmetic(s));
+    say_top_sites(s, verdict);
+    if (s->neighbours_bytes + s->hidden_bytes)
+        gos_verdict_say(verdict, gos_wording(s->evidence, "Other processes hold only %s.",
+                                             amount(s, s->neighbours_bytes + s->hidden_bytes)));
+    gos_advise_less(s, verdict);
+    say_opaque(s, verdict);
+    return true;
+}

@@ -1,0 +1,31 @@
+/*
+ * Sums that stop at the end instead of wrapping: counters of a driver or of
+ * another process are read at different moments and need not fit each other.
+ */
+#ifndef GOS_DIAGNOSE_SATURATE_H
+#define GOS_DIAGNOSE_SATURATE_H
+
+#include <stdint.h>
+
+static inline uint64_t gos_plus(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* a − b, 0 when b is larger. */
+static inline uint64_t gos_beyond(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static inline uint64_t gos_lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t gos_greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

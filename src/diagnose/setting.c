@@ -1,0 +1,84 @@
+#include "setting.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "holder.h"
+
+static const char *const torch_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
+
+const char *gos_setting_get(const struct gos_evidence *evidence, const char *name)
+{
+    for (size_t i = 0; i < evidence->variable_count; i++) {
+        const struct gos_variable *variable = &evidence->variables[i];
+        if (strcmp(variable->name, name) == 0)
+            return variable->at_start ? variable->at_start : variable->value;
+    }
+    return NULL;
+}
+
+static const char *skip_blanks(const char *at)
+{
+    return at + strspn(at, " \t");
+}
+
+/* What follows "key:" at the start of an item, or NULL. */
+static const char *item_value(const char *item, const char *key)
+{
+    size_t length = strlen(key);
+    item = skip_blanks(item);
+    if (strncmp(item, key, length) != 0)
+        return NULL;
+    item = skip_blanks(item + length);
+    return *item == ':' ? skip_blanks(item + 1) : NULL;
+}
+
+static const char *value_in(const char *list, const char *key)
+{
+    for (const char *item = list; item; item = strchr(item, ',')) {
+        item += *item == ',';
+        const char *value = item_value(item, key);
+        if (value)
+            return value;
+    }
+    return NULL;
+}
+
+static const char *torch_value(const struct gos_evidence *evidence, const char *key)
+{
+    for (size_t i = 0; i < 2; i++) {
+        const char *list = gos_setting_get(evidence, torch_names[i]);
+        const char *value = list ? value_in(list, key) : NULL;
+        if (value)
+            return value;
+    }
+    return NULL;
+}
+
+bool gos_setting_torch_has(const struct gos_evidence *evidence, const char *key)
+{
+    return torch_value(evidence, key) != NULL;
+}
+
+/* Set from inside the program it leaves no variable, but only it makes torch use VMM. */
+static bool torch_holds_physical(const struct gos_evidence *evidence)
+{
+    for (size_t i = 0; i < evidence->use_count; i++)
+        if (evidence->uses[i].kind == GOS_KIND_PHYSICAL &&
+            strcmp(gos_holder_of_site(evidence->uses[i].site), "torch") == 0)
+            return true;
+    return false;
+}
+
+bool gos_setting_torch_expandable(const struct gos_evidence *evidence)
+{
+    const char *value = torch_value(evidence, "expandable_segments");
+    if (value)
+        return strncmp(value, "True", 4) == 0 || strncmp(value, "true", 4) == 0;
+    return torch_holds_physical(evidence);
+}
+
+const char *gos_setting_torch_name(const struct gos_evidence *evidence)
+{
+    return gos_setting_get(evidence, torch_names[0]) ? torch_names[0] : torch_names[1];
+}

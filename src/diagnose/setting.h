@@ -1,0 +1,29 @@
+/*
+ * Which settings of frameworks and of CUDA are already on, so that advice does
+ * not repeat them.  The value at first CUDA use counts: later changes are not
+ * read by anybody.
+ */
+#ifndef GOS_DIAGNOSE_SETTING_H
+#define GOS_DIAGNOSE_SETTING_H
+
+#include <stdbool.h>
+
+#include "../observe/evidence.h"
+
+/* NULL when it is not set (or not on the allow-list). */
+const char *gos_setting_get(const struct gos_evidence *evidence, const char *name);
+
+/*
+ * The value of `key` in PyTorch's allocator configuration
+ * (PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF: "key:value,key:value"): true
+ * when it is there at all.
+ */
+bool gos_setting_torch_has(const struct gos_evidence *evidence, const char *key);
+
+/* expandable_segments is on, by configuration or because torch's memory shows it. */
+bool gos_setting_torch_expandable(const struct gos_evidence *evidence);
+
+/* The name to advise: the one that is already in use, else the older one, which all know. */
+const char *gos_setting_torch_name(const struct gos_evidence *evidence);
+
+#endif

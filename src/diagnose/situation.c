@@ -1,0 +1,138 @@
+#include "situation.h"
+
+#include "holder.h"
+#include "library.h"
+#include "saturate.h"
+#include "wording.h"
+
+/*
+ * No process that uses CUDA takes less of a device than a context: a smaller
+ * hidden amount is nobody, only numbers of two moments.
+ */
+#define NEIGHBOUR_LEAST_BYTES (256ull << 20)
+/* While our own share is not known, this much of what is hidden may be our context. */
+#define CONTEXT_ALLOWANCE_BYTES (1ull << 30)
+
+static bool asks_host(enum gos_kind kind)
+{
+    return kind == GOS_KIND_HOST || kind == GOS_KIND_REGISTERED || kind == GOS_KIND_ADDRESS ||
+           kind == GOS_KIND_MANAGED;
+}
+
+static uint64_t round_to_blocks(uint64_t bytes)
+{
+    uint64_t up = gos_plus(bytes, GOS_BLOCK_BYTES - 1);
+    return up - up % GOS_BLOCK_BYTES;
+}
+
+/*
+ * A small request could live in a shared block, but since it failed there was
+ * no hole for it: it needs a block as well.
+ */
+static void reckon_request(struct gos_situation *s)
+{
+    bool sized = s->request->bytes_known && s->request->bytes > 0;
+    s->asked_bytes = sized ? s->request->bytes : 0;
+    s->cost_bytes = sized ? round_to_blocks(s->asked_bytes) : GOS_DEVICE_FULL_BYTES;
+    s->free_bytes = (uint64_t)s->ledger->lines[GOS_LEDGER_FREE].bytes;
+    s->strict = sized && s->cost_bytes > s->free_bytes;
+    uint64_t dust = sized && !s->strict ? GOS_FREE_DUST_BYTES : 0;
+    s->missing_bytes = gos_beyond(gos_plus(s->cost_bytes, dust), s->free_bytes);
+}
+
+static uint64_t line_bytes(const struct gos_situation *s, enum gos_ledger_line line)
+{
+    return (uint64_t)s->ledger->lines[line].bytes;
+}
+
+static uint64_t credible_hidden(const struct gos_situation *s)
+{
+    uint64_t hidden = line_bytes(s, GOS_LEDGER_HIDDEN);
+    if (!s->device->own_bytes_known)
+        hidden = gos_beyond(hidden, CONTEXT_ALLOWANCE_BYTES);
+    return hidden >= NEIGHBOUR_LEAST_BYTES ? hidden : 0;
+}
+
+static void reckon_sources(struct gos_situation *s)
+{
+    uint64_t idle = line_bytes(s, GOS_LEDGER_POOL_IDLE);
+    s->own_idle_bytes =
+        gos_lesser(gos_pool_unused_own(s->evidence, (uint32_t)s->device->ordinal), idle);
+    s->idle_bytes = idle - s->own_idle_bytes + line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
+    s->pending_bytes = line_bytes(s, GOS_LEDGER_POOL_PENDING);
+    s->stuck_bytes = line_bytes(s, GOS_LEDGER_HALF_EMPTY);
+    s->tracked_bytes = s->ledger->own_bytes - line_bytes(s, GOS_LEDGER_CONTEXT);
+    s->neighbours_bytes = line_bytes(s, GOS_LEDGER_CHILDREN) + line_bytes(s, GOS_LEDGER_OTHERS);
+    s->hidden_bytes = credible_hidden(s);
+}
+
+static void reckon_device(struct gos_situation *s)
+{
+    uint32_t ordinal = (uint32_t)s->diagnosis->device;
+    s->device = &s->evidence->devices[ordinal];
+    s->ledger = &s->diagnosis->ledgers[ordinal];
+    s->fragmentation = &s->diagnosis->fragmentation[ordinal];
+    gos_pool_sum_make(s->evidence, s->device, &s->pools);
+    reckon_request(s);
+    reckon_sources(s);
+    s->on_device = s->out_of_memory && !s->on_host && s->request->kind != GOS_KIND_IMPORTED;
+}
+
+void gos_situation_make(struct gos_evidence *evidence, const struct gos_diagnosis *diagnosis,
+                        struct gos_situation *situation)
+{
+    const struct gos_request *request = &evidence->request;
+    *situation = (struct gos_situation){
+        .evidence = evidence,
+        .diagnosis = diagnosis,
+        .request = request,
+        .requester = gos_holder_of_request(request),
+        .out_of_memory = request->result == 2,
+        .on_host = asks_host(request->kind),
+        .asked_bytes = request->bytes_known ? request->bytes : 0,
+    };
+    int device = diagnosis->device;
+    if (device >= 0 && device < GOS_DEVICE_MAX && diagnosis->ledgers[device].known)
+        reckon_device(situation);
+}
+
+uint64_t gos_situation_unused_bytes(const struct gos_situation *s)
+{
+    return s->idle_bytes + s->own_idle_bytes + s->pending_bytes + s->stuck_bytes;
+}
+
+const char *gos_situation_cache(const struct gos_situation *s, uint64_t *bytes)
+{
+    for (size_t i = 0; i < s->diagnosis->holder_count; i++) {
+        if (!gos_library_caches(s->diagnosis->holders[i].name))
+            continue;
+        *bytes = s->diagnosis->holders[i].live_bytes;
+        return s->diagnosis->holders[i].name;
+    }
+    *bytes = 0;
+    return "";
+}
+
+const char *gos_situation_arithmetic(const struct gos_situation *s)
+{
+    const char *free_words = gos_wording_bytes(s->evidence, s->free_bytes);
+    if (!s->asked_bytes)
+        return gos_wording(s->evidence, "The size of what %s needed is not known; %s are free.",
+                           s->request->api, free_words);
+    const char *asked = gos_wording_bytes(s->evidence, s->asked_bytes);
+    if (!s->strict)
+        return gos_wording(s->evidence,
+                           "%s asked, %s free: the last few MiB cannot be had, the driver needs "
+                           "them itself.",
+                           asked, free_words);
+    uint64_t missing = s->asked_bytes > s->free_bytes ? s->asked_bytes - s->free_bytes
+                                                      : s->cost_bytes - s->free_bytes;
+    return gos_wording(s->evidence, "%s asked, %s free: short by %s%s.", asked, free_words,
+                       gos_wording_bytes(s->evidence, missing),
+                       s->asked_bytes > s->free_bytes ? "" : " (whole 2 MiB blocks are needed)");
+}
+
+const char *gos_situation_requester(const struct gos_situation *s)
+{
+    return s->requester[0] ? s->requester : "the caller";
+}

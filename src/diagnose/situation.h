@@ -1,0 +1,78 @@
+/*
+ * The arithmetic that every rule needs, done once: what was asked, what it
+ * costs the device, what is missing, and where memory could come from.
+ */
+#ifndef GOS_DIAGNOSE_SITUATION_H
+#define GOS_DIAGNOSE_SITUATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diagnosis.h"
+#include "pool_sum.h"
+
+/*
+ * A device with less than this free is called full when the size of what
+ * failed is not known (a kernel's module, a stream, a context's parts).
+ */
+#define GOS_DEVICE_FULL_BYTES (64ull << 20)
+
+/*
+ * The last few MiB that the driver calls free cannot be had: with 3 MiB free,
+ * a request of 2 MiB was seen to fail.
+ */
+#define GOS_FREE_DUST_BYTES (4ull << 20)
+
+#define GOS_BLOCK_BYTES (2ull << 20)
+
+struct gos_situation {
+    struct gos_evidence *evidence; /* text goes to its scratch */
+    const struct gos_diagnosis *diagnosis;
+    const struct gos_request *request;
+    /* NULL unless the request is about a device that could be read. */
+    const struct gos_device_evidence *device;
+    const struct gos_ledger *ledger;
+    const struct gos_fragmentation *fragmentation;
+    struct gos_pool_sum pools;
+    const char *requester; /* everyday name, "" unknown */
+
+    bool out_of_memory; /* the result is 2 */
+    bool on_device;     /* asks for the device's memory, and the device could be read */
+    bool on_host;       /* asks for host memory or address space */
+
+    uint64_t asked_bytes;   /* 0 when the size is not known */
+    uint64_t cost_bytes;    /* what the device must have free for it */
+    uint64_t free_bytes;    /* of the device, after the failure */
+    uint64_t missing_bytes; /* free must grow by this; 0: there is room */
+    /*
+     * Missing by arithmetic alone, not because of the last few MiB or of an
+     * unknown size: what follows from it can be proven.
+     */
+    bool strict;
+
+    uint64_t idle_bytes;     /* of other pools than the request's own, and of graphs */
+    uint64_t own_idle_bytes; /* in the pool that the request is served from */
+    uint64_t pending_bytes;
+    uint64_t stuck_bytes;      /* unused parts of shared blocks */
+    uint64_t tracked_bytes;    /* this process, without its context */
+    uint64_t neighbours_bytes; /* children and others, with a number */
+    uint64_t hidden_bytes;     /* of the hidden line, what another process could be */
+};
+
+/* About diagnosis->device, whose ledger and fragmentation are made already. */
+void gos_situation_make(struct gos_evidence *evidence, const struct gos_diagnosis *diagnosis,
+                        struct gos_situation *situation);
+
+/* Unused memory of this process that lies anywhere: pools, graphs, blocks. */
+uint64_t gos_situation_unused_bytes(const struct gos_situation *situation);
+
+/* The caching library with most live bytes on the device, "" none; *bytes: what it holds. */
+const char *gos_situation_cache(const struct gos_situation *situation, uint64_t *bytes);
+
+/* "4.00 GiB asked, 0.50 GiB free: short by 3.50 GiB." */
+const char *gos_situation_arithmetic(const struct gos_situation *situation);
+
+/* "the process that made this call", or the library's name. */
+const char *gos_situation_requester(const struct gos_situation *situation);
+
+#endif

@@ -1,0 +1,17 @@
+/* One step of recovery as it went: written by recover, shown by report. */
+#ifndef GOS_DIAGNOSE_STEP_H
+#define GOS_DIAGNOSE_STEP_H
+
+#include <stdint.h>
+
+struct gos_step_record {
+    const char *step;   /* "sync", "trim" */
+    const char *result; /* "helped", "no help", "skipped", "timed out", "error" */
+    const char *reason; /* why it was skipped or what went wrong, "" none */
+    uint64_t freed_bytes;
+    uint64_t duration_ns;
+    int cuda_result; /* of the retry after it; of the step itself where nothing was retried */
+};
+#define GOS_STEP_MAX 16
+
+#endif

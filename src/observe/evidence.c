@@ -1,0 +1,29 @@
+#include "evidence.h"
+
+#include <stdarg.h>
+
+#include "../base/text.h"
+
+#define LINE_BYTES 256
+
+void gos_evidence_incomplete(struct gos_evidence *evidence, const char *line)
+{
+    const size_t room = sizeof(evidence->incomplete) / sizeof(evidence->incomplete[0]);
+
+    if (line != NULL && evidence->incomplete_count < room)
+        evidence->incomplete[evidence->incomplete_count++] = line;
+}
+
+void gos_evidence_incomplete_format(struct gos_evidence *evidence, const char *format, ...)
+{
+    char buffer[LINE_BYTES];
+    struct gos_text text = gos_text_on(buffer, sizeof(buffer));
+    const char *copy;
+    va_list args;
+
+    va_start(args, format);
+    gos_text_vformat(&text, format, args);
+    va_end(args);
+    copy = gos_scratch_copy(&evidence->scratch, text.data, text.length);
+    gos_evidence_incomplete(evidence, copy != NULL ? copy : "more (no memory to say what)");
+}

@@ -1,0 +1,188 @@
+#include "observe.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "../base/loss.h"
+#include "../base/os.h"
+#include "../base/thread.h"
+#include "../cuda/error.h"
+#include "../track/pool.h"
+#include "../track/python_frames.h"
+#include "../track/unwind.h"
+#include "command_line.h"
+#include "contexts.h"
+#include "device_state.h"
+#include "environment.h"
+#include "host.h"
+#include "pool_state.h"
+#include "processes.h"
+#include "snapshot.h"
+#include "streams.h"
+#include "versions.h"
+
+/* What the parts hand to each other. */
+struct gathering {
+    struct gos_snapshot snapshot;
+    struct gos_contexts contexts;
+    struct gos_device_ids ids;
+    CUstreamCaptureMode mode; /* of this thread before, when relaxed */
+    bool relaxed;
+    bool ask_driver;
+};
+
+static _Atomic int initialised_pid; /* 0: CUDA was not used yet */
+
+void gos_observe_at_first_use(void)
+{
+    int none = 0;
+
+    if (atomic_compare_exchange_strong(&initialised_pid, &none, gos_os.pid()))
+        gos_environment_remember();
+}
+
+static void observe_self(struct gos_evidence *evidence)
+{
+    evidence->pid = gos_os.pid();
+    evidence->initialised_pid = atomic_load(&initialised_pid);
+    evidence->rank = -1;
+    evidence->world = -1;
+    evidence->start_wall_ns = gos_registry_start_wall_ns();
+    evidence->wall_ns = gos_os.wall_ns();
+    evidence->unwinder = gos_unwind_name();
+    evidence->python = gos_python_version();
+    evidence->host.address_limit_bytes = UINT64_MAX;
+    evidence->host.locked_limit_bytes = UINT64_MAX;
+    evidence->host.cgroup_limit_bytes = UINT64_MAX;
+}
+
+/* Once a context is lost every later call fails alike, so the oldest such event tells which. */
+static void find_sticky_error(struct gos_evidence *evidence)
+{
+    for (size_t i = 0; i < evidence->event_count; i++)
+        if (gos_cuda_error_is_sticky(evidence->events[i].result)) {
+            evidence->first_sticky_error = evidence->events[i].result;
+            return;
+        }
+}
+
+static void observe_events(struct gos_evidence *evidence)
+{
+    evidence->events =
+        gos_scratch_alloc(&evidence->scratch, GOS_EVENT_RING * sizeof(*evidence->events));
+    if (evidence->events == NULL) {
+        gos_evidence_incomplete(evidence, "recent events (no memory for the list)");
+        return;
+    }
+    evidence->event_count =
+        gos_event_copy(evidence->events, GOS_EVENT_RING, &evidence->events_lost);
+    find_sticky_error(evidence);
+}
+
+/* In a forked child the driver is the parent's: it answers nothing and may hang. */
+static bool may_ask_driver(struct gos_evidence *evidence)
+{
+    if (evidence->initialised_pid != 0 && evidence->initialised_pid != evidence->pid) {
+        gos_evidence_incomplete(
+            evidence, "GPUs (this process was forked after CUDA was initialised in its parent)");
+        return false;
+    }
+    gos_driver_bind();
+    if (gos_driver.cuDeviceGetCount == NULL) {
+        gos_evidence_incomplete(evidence, "GPUs (no CUDA driver is loaded)");
+        return false;
+    }
+    return true;
+}
+
+/*
+ * cuMemPoolGetAttribute and a stream's query return 900 while any stream is
+ * captured in global mode, and invalidate the capture [measured on an H200,
+ * driver 580].  In relaxed mode this thread's calls are allowed.
+ */
+static void relax(struct gathering *gathering)
+{
+    gathering->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gathering->relaxed =
+        gathering->ask_driver && gos_driver.cuThreadExchangeStreamCaptureMode != NULL &&
+        gos_driver.cuThreadExchangeStreamCaptureMode(&gathering->mode) == CUDA_SUCCESS;
+}
+
+static void unrelax(struct gathering *gathering)
+{
+    if (gathering->relaxed)
+        gos_driver.cuThreadExchangeStreamCaptureMode(&gathering->mode);
+}
+
+static void observe_cheap(struct gos_evidence *evidence, struct gathering *gathering)
+{
+    observe_self(evidence);
+    gos_snapshot_take(&gathering->snapshot, evidence);
+    observe_events(evidence);
+    gathering->ask_driver = may_ask_driver(evidence);
+    relax(gathering);
+    if (!gathering->ask_driver)
+        return;
+    gos_contexts_collect(&gathering->contexts, &gathering->snapshot);
+    evidence->contexts = gathering->contexts.count;
+    gos_device_state_driver(evidence, &gathering->contexts, &gathering->ids);
+}
+
+static void say_what_was_lost(struct gos_evidence *evidence)
+{
+    for (int loss = 0; loss < GOS_LOSS_COUNT; loss++)
+        if (gos_loss_get((enum gos_loss)loss) > 0)
+            gos_evidence_incomplete_format(evidence, "bookkeeping lost %llu times: %s",
+                                           (unsigned long long)gos_loss_get((enum gos_loss)loss),
+                                           gos_loss_name((enum gos_loss)loss));
+    if (gos_fuse_tripped())
+        gos_evidence_incomplete_format(evidence, "everything since tracking was given up: %s",
+                                       gos_fuse_reason());
+    if (gos_python_unsupported() != NULL)
+        gos_evidence_incomplete_format(evidence, "Python frames (%s)", gos_python_unsupported());
+}
+
+/* The driver and NVML first: of all that is seen, free memory changes fastest. */
+static void observe_rest(struct gos_evidence *evidence, struct gathering *gathering)
+{
+    bool harmless = gathering->ask_driver && (gathering->relaxed || gos_capture_count() == 0);
+
+    if (harmless)
+        gos_device_state_graphs(evidence);
+    if (gathering->ask_driver)
+        gos_device_state_nvml(evidence, &gathering->ids);
+    gos_pool_state_observe(evidence, &gathering->snapshot, harmless);
+    gos_streams_observe(evidence, harmless);
+    gos_processes_observe(evidence, &gathering->ids);
+    gos_host_observe(evidence);
+    gos_environment_observe(evidence);
+    gos_versions_observe(evidence);
+    gos_command_line_observe(evidence);
+    say_what_was_lost(evidence);
+}
+
+int gos_observe(struct gos_evidence *evidence, const struct gos_request *request, unsigned parts)
+{
+    uint64_t start_ns = gos_os.monotonic_ns();
+    struct gathering gathering;
+
+    memset(&gathering, 0, sizeof(gathering));
+    gos_thread.depth++;
+    if (request != NULL)
+        evidence->request = *request;
+    observe_cheap(evidence, &gathering);
+    if ((parts & ~(unsigned)GOS_OBSERVE_CHEAP) != 0)
+        observe_rest(evidence, &gathering);
+    unrelax(&gathering);
+    evidence->metadata_bytes = gos_memory_mapped_bytes();
+    evidence->collected_in_ns = gos_os.monotonic_ns() - start_ns;
+    gos_thread.depth--;
+    return evidence->uses == NULL ? -ENOMEM : 0;
+}
+
+void gos_observe_release(struct gos_evidence *evidence)
+{
+    gos_scratch_release(&evidence->scratch);
+    memset(evidence, 0, sizeof(*evidence));
+}

@@ -1,0 +1,40 @@
+/*
+ * Taking one moment's evidence.  Read only: no context is created, the calling
+ * thread's current context and capture mode are as before on return, no stream
+ * is waited for, and nothing is asked of the driver that could break a capture.
+ *
+ * What could not be seen is said in the evidence's incomplete lines; a part
+ * that fails leaves the others alone.
+ */
+#ifndef GOS_OBSERVE_OBSERVE_H
+#define GOS_OBSERVE_OBSERVE_H
+
+#include "evidence.h"
+
+/*
+ * CHEAP: request, registry, recent events, free and total of each device.
+ * ALL: also NVML, pools, streams, processes, host, versions, environment.
+ */
+enum { GOS_OBSERVE_CHEAP = 1u << 0, GOS_OBSERVE_ALL = GOS_OBSERVE_CHEAP | 1u << 1 };
+
+/*
+ * Fill a zeroed evidence.  request is NULL for a snapshot or exit report; its
+ * strings must outlive the evidence.  0, or -ENOMEM when no scratch memory
+ * could be had at all (totals and the request are filled even then).
+ *
+ * Hook context: yes; takes the locks of track one at a time.  The caller holds
+ * at most the locks of episode and report.  Release with gos_observe_release.
+ */
+int gos_observe(struct gos_evidence *evidence, const struct gos_request *request, unsigned parts);
+
+/* Give the scratch memory back and zero the evidence. */
+void gos_observe_release(struct gos_evidence *evidence);
+
+/*
+ * In the cuInit hook: remember which process initialises CUDA and its
+ * environment.  The first call counts, later ones (and those of a forked child)
+ * do nothing.
+ */
+void gos_observe_at_first_use(void);
+
+#endif

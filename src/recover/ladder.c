@@ -1,0 +1,98 @@
+#include "ladder.h"
+
+#include <stddef.h>
+
+#include "../base/options.h"
+#include "../base/os.h"
+#include "../cuda/driver.h"
+#include "../track/event.h"
+#include "../track/pool.h"
+#include "step_sync.h"
+#include "step_trim.h"
+
+static const struct {
+    const char *name;
+    uint32_t option; /* bit of GPUOOMSHIM_RETRY */
+    bool (*may_help)(const struct gos_diagnosis *, const char **why_not);
+    bool (*run)(const struct gos_ladder *, struct gos_step_record *);
+} rungs[GOS_STEP_COUNT] = {
+    [GOS_STEP_SYNC] = {"sync", GOS_RETRY_SYNC, gos_step_sync_may_help, gos_step_sync_run},
+    [GOS_STEP_TRIM] = {"trim", GOS_RETRY_TRIM, gos_step_trim_may_help, gos_step_trim_run},
+};
+
+/* Why nothing may be tried, or NULL. */
+static const char *forbidden(const struct gos_evidence *evidence, const struct gos_verdict *verdict)
+{
+    const struct gos_request *request = &evidence->request;
+
+    if (request->result != CUDA_ERROR_OUT_OF_MEMORY)
+        return "the error is not out-of-memory";
+    if (evidence->initialised_pid != evidence->pid)
+        return "the process was forked after CUDA was initialised";
+    if (gos_capture_count() > 0)
+        return "a stream of this process is being captured";
+    if (request->device < 0)
+        return "the request is not for a device's memory";
+    if (verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE)
+        return "no amount of freed memory could serve this size";
+    return NULL;
+}
+
+void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diagnosis,
+                     const char **reason)
+{
+    *reason = forbidden(diagnosis->evidence, &diagnosis->verdict);
+    *ladder = (struct gos_ladder){
+        .diagnosis = diagnosis,
+        .deadline_ns = gos_os.monotonic_ns() + gos_options.retry_budget,
+        .closed = *reason != NULL,
+    };
+}
+
+static uint64_t free_bytes(void)
+{
+    size_t available = 0;
+    size_t total = 0;
+
+    if (!gos_driver.cuMemGetInfo ||
+        gos_driver.cuMemGetInfo(&available, &total) != CUDA_SUCCESS)
+        return 0;
+    return available;
+}
+
+/* True when it ran and a retry makes sense. */
+static bool run(const struct gos_ladder *ladder, enum gos_step step, struct gos_step_record *record)
+{
+    uint64_t started_ns = gos_os.monotonic_ns();
+    uint64_t before_bytes = free_bytes();
+    bool retry = rungs[step].run(ladder, record);
+    uint64_t after_bytes = free_bytes();
+
+    record->freed_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
+    record->duration_ns = gos_os.monotonic_ns() - started_ns;
+    gos_event_add(&(struct gos_event){.what = rungs[step].name,
+                                      .result = record->cuda_result,
+                                      .device = ladder->diagnosis->device,
+                                      .bytes = record->freed_bytes});
+    return retry;
+}
+
+bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, uint32_t *count)
+{
+    while (!ladder->closed && ladder->next < GOS_STEP_COUNT && *count < GOS_STEP_MAX) {
+        enum gos_step step = (enum gos_step)ladder->next++;
+        struct gos_step_record *record = &steps[(*count)++];
+
+        *record = (struct gos_step_record){.step = rungs[step].name,
+                                           .result = "skipped",
+                                           .reason = ""};
+        if (!(gos_options.retry & rungs[step].option))
+            record->reason = "not in GPUOOMSHIM_RETRY";
+        else if (gos_os.monotonic_ns() >= ladder->deadline_ns)
+            record->reason = "GPUOOMSHIM_RETRY_BUDGET is used up";
+        else if (rungs[step].may_help(ladder->diagnosis, &record->reason) &&
+                 run(ladder, step, record))
+            return true;
+    }
+    return false;
+}

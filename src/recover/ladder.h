@@ -1,0 +1,43 @@
+/*
+ * The recovery ladder: what can honestly help, in a fixed order, each step at
+ * most once for one failure, each only when the diagnosis says that it can
+ * help.  After a step that could have helped the caller asks the driver again.
+ *
+ * The host's state stays: no context is synchronized as a whole, no current
+ * context, last error or capture mode is changed.
+ *
+ * Hook context, with gos_thread.depth raised by the caller.  Calls the driver;
+ * may wait, within the budget.
+ */
+#ifndef GOS_RECOVER_LADDER_H
+#define GOS_RECOVER_LADDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../diagnose/diagnosis.h"
+#include "../diagnose/step.h"
+
+enum gos_step { GOS_STEP_SYNC, GOS_STEP_TRIM, GOS_STEP_COUNT };
+
+struct gos_ladder {
+    const struct gos_diagnosis *diagnosis;
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC */
+    uint32_t next;        /* enum gos_step */
+    bool closed;          /* the gate said no */
+};
+
+/*
+ * The gate.  Always gives a usable ladder; when nothing may be tried at all it
+ * is closed and *reason says why in words for the report, else NULL.
+ */
+void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diagnosis,
+                     const char **reason);
+
+/*
+ * Run steps, appending a record for each to steps (room for GOS_STEP_MAX),
+ * until one may have helped: true, retry now.  False: nothing is left.
+ */
+bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, uint32_t *count);
+
+#endif

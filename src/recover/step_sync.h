@@ -1,0 +1,17 @@
+/*
+ * sync: wait for the streams that hold freed memory, and only for those.
+ *
+ * A free in stream order counts for cuMemAlloc only once the host has seen
+ * that the stream got past it; seeing it is the remedy even where the work
+ * itself has long been done.
+ */
+#ifndef GOS_RECOVER_STEP_SYNC_H
+#define GOS_RECOVER_STEP_SYNC_H
+
+#include "ladder.h"
+
+bool gos_step_sync_may_help(const struct gos_diagnosis *diagnosis, const char **why_not);
+/* Fills result, reason, cuda_result.  True when a retry makes sense. */
+bool gos_step_sync_run(const struct gos_ladder *ladder, struct gos_step_record *record);
+
+#endif

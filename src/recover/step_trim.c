@@ -1,0 +1,63 @@
+#include "step_trim.h"
+
+#include <stddef.h>
+
+#include "../cuda/driver.h"
+
+static bool concerns(const struct gos_diagnosis *diagnosis, const struct gos_pool_evidence *pool)
+{
+    return (int)pool->device == diagnosis->device && pool->attributes_known &&
+           pool->reserved_bytes > pool->used_bytes;
+}
+
+static bool graph_memory_is_idle(const struct gos_diagnosis *diagnosis)
+{
+    const struct gos_device_evidence *device = &diagnosis->evidence->devices[diagnosis->device];
+
+    return device->graph_reserved_bytes > device->graph_used_bytes;
+}
+
+bool gos_step_trim_may_help(const struct gos_diagnosis *diagnosis, const char **why_not)
+{
+    const struct gos_evidence *evidence = diagnosis->evidence;
+
+    for (size_t i = 0; i < evidence->pool_count; i++)
+        if (concerns(diagnosis, &evidence->pools[i]))
+            return true;
+    if (graph_memory_is_idle(diagnosis))
+        return true;
+    *why_not = "no pool holds idle memory";
+    return false;
+}
+
+static void note(struct gos_step_record *record, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        return;
+    record->result = "error";
+    record->reason = "a pool could not be trimmed";
+    record->cuda_result = (int)result;
+}
+
+bool gos_step_trim_run(const struct gos_ladder *ladder, struct gos_step_record *record)
+{
+    const struct gos_diagnosis *diagnosis = ladder->diagnosis;
+    const struct gos_evidence *evidence = diagnosis->evidence;
+    bool trimmed = false;
+
+    record->result = "no help";
+    for (size_t i = 0; i < evidence->pool_count && gos_driver.cuMemPoolTrimTo; i++) {
+        if (!concerns(diagnosis, &evidence->pools[i]))
+            continue;
+        CUmemoryPool pool = (CUmemoryPool)(uintptr_t)evidence->pools[i].pool;
+        CUresult result = gos_driver.cuMemPoolTrimTo(pool, 0);
+        trimmed |= result == CUDA_SUCCESS;
+        note(record, result);
+    }
+    if (graph_memory_is_idle(diagnosis) && gos_driver.cuDeviceGraphMemTrim) {
+        CUresult result = gos_driver.cuDeviceGraphMemTrim((CUdevice)diagnosis->device);
+        trimmed |= result == CUDA_SUCCESS;
+        note(record, result);
+    }
+    return trimmed;
+}

@@ -1,0 +1,55 @@
+/*
+ * The report itself: one walk over a diagnosis, the same for text and JSON.
+ *
+ * Pure: reads what it is given and emits; no driver, no clock, no globals, so
+ * that the command can walk a report that it has read back from its JSON.
+ */
+#ifndef GOS_REPORT_DOCUMENT_H
+#define GOS_REPORT_DOCUMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../base/loss.h"
+#include "emitter.h"
+#include "report.h"
+#include "stacks.h"
+
+#define GOS_REPORT_SCHEMA "gpuoomshim.report/1"
+
+/* How well the tracking itself went. */
+struct gos_health {
+    uint64_t losses[GOS_LOSS_COUNT];
+    const char *fuse_reason; /* NULL while whole */
+};
+
+struct gos_document {
+    const struct gos_report *report;
+    struct gos_stacks stacks;
+    struct gos_health health;
+    const char *version; /* of the shim that saw it */
+    bool complete;       /* text: every site and every frame */
+};
+
+/* Everything, in order. */
+void gos_document_emit(const struct gos_document *document, struct gos_emitter *emitter);
+
+/* Names used in both forms. */
+const char *gos_report_kind_code(enum gos_report_kind kind);
+const char *gos_outcome_code(enum gos_outcome outcome); /* NULL: none */
+const char *gos_relation_code(enum gos_relation relation);
+const char *gos_capture_code(enum gos_capture_state state);
+
+/* The parts, one for each room of the house. */
+void gos_document_device(const struct gos_document *document, struct gos_emitter *emitter,
+                         int ordinal);
+void gos_document_sites(const struct gos_document *document, struct gos_emitter *emitter);
+void gos_document_stack(const struct gos_document *document, struct gos_emitter *emitter,
+                        uint32_t site);
+void gos_document_place(const struct gos_document *document, struct gos_emitter *emitter);
+
+/* Total and free memory of a device from the best source there is; false when there is none. */
+bool gos_document_total(const struct gos_document *document, int ordinal, uint64_t *bytes);
+bool gos_document_free(const struct gos_document *document, int ordinal, uint64_t *bytes);
+
+#endif

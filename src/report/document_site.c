@@ -1,0 +1,271 @@
+/* Who holds the memory: stacks, sites, and the libraries that they belong to. */
+#include "document.h"
+
+#include "../base/text.h"
+
+#define TEXT_SITES 20
+#define TEXT_FRAMES 12
+#define JSON_SITES 4000
+
+/* --- stacks --- */
+
+static void emit_python_json(const struct gos_shown_stack *stack, struct gos_emitter *emitter)
+{
+    gos_emitter_array(emitter, "python");
+    for (uint32_t i = 0; i < stack->python_count; i++) {
+        const struct gos_python_frame *frame = &stack->python[i];
+        gos_emitter_row(emitter, NULL);
+        gos_emitter_string(emitter, GOS_FIELD("file", NULL), frame->file);
+        gos_emitter_string(emitter, GOS_FIELD("function", NULL), frame->function);
+        gos_emitter_signed(emitter, GOS_FIELD("line", NULL), frame->line);
+        gos_emitter_row_end(emitter);
+    }
+    gos_emitter_end(emitter);
+}
+
+static void emit_frame_module(const struct gos_module *module, struct gos_emitter *emitter)
+{
+    gos_emitter_string(emitter, GOS_FIELD("library", NULL), module ? module->name : NULL);
+    if (module)
+        gos_emitter_count(emitter, GOS_FIELD("module", NULL), module->index);
+}
+
+static void emit_native_json(const struct gos_shown_stack *stack, struct gos_emitter *emitter)
+{
+    gos_emitter_array(emitter, "native");
+    for (uint32_t i = 0; i < stack->native_count; i++) {
+        const struct gos_shown_frame *frame = &stack->native[i];
+        gos_emitter_row(emitter, NULL);
+        emit_frame_module(frame->module, emitter);
+        gos_emitter_count(emitter, GOS_FIELD("offset", NULL), frame->offset);
+        if (frame->symbol) {
+            gos_emitter_string(emitter, GOS_FIELD("symbol", NULL), frame->symbol);
+            gos_emitter_count(emitter, GOS_FIELD("symbol_offset", NULL), frame->symbol_offset);
+        }
+        gos_emitter_row_end(emitter);
+    }
+    gos_emitter_end(emitter);
+}
+
+static void emit_stack_json(const struct gos_shown_stack *stack, struct gos_emitter *emitter)
+{
+    gos_emitter_object(emitter, "stack");
+    emit_python_json(stack, emitter);
+    emit_native_json(stack, emitter);
+    gos_emitter_end(emitter);
+}
+
+static void native_line(const struct gos_shown_frame *frame, struct gos_emitter *emitter)
+{
+    const char *library = frame->module ? frame->module->name : "(no library)";
+    if (frame->symbol && frame->symbol_offset > 0)
+        gos_emitter_line(emitter, "      %-24s %s+0x%llx", library, frame->symbol,
+                         (unsigned long long)frame->symbol_offset);
+    else if (frame->symbol)
+        gos_emitter_line(emitter, "      %-24s %s", library, frame->symbol);
+    else
+        gos_emitter_line(emitter, "      %-24s +0x%llx", library,
+                         (unsigned long long)frame->offset);
+}
+
+static void more_line(uint32_t count, struct gos_emitter *emitter)
+{
+    if (count > 0)
+        gos_emitter_line(emitter, "      ... and %u more", count);
+}
+
+static void emit_python_text(const struct gos_shown_stack *stack, uint32_t limit, bool noise,
+                             struct gos_emitter *emitter)
+{
+    uint32_t shown = 0;
+    uint32_t left_out = 0;
+    for (uint32_t i = 0; i < stack->python_count; i++) {
+        const struct gos_python_frame *frame = &stack->python[i];
+        if (!noise && gos_python_frame_is_noise(frame))
+            continue;
+        if (shown++ < limit)
+            gos_emitter_line(emitter, "      %s:%d  %s", frame->file, frame->line, frame->function);
+        else
+            left_out++;
+    }
+    more_line(left_out, emitter);
+}
+
+static void emit_native_text(const struct gos_shown_stack *stack, uint32_t limit, bool noise,
+                             struct gos_emitter *emitter)
+{
+    uint32_t shown = 0;
+    uint32_t left_out = 0;
+    for (uint32_t i = 0; i < stack->native_count; i++) {
+        if (!noise && gos_frame_is_noise(&stack->native[i]))
+            continue;
+        if (shown++ < limit)
+            native_line(&stack->native[i], emitter);
+        else
+            left_out++;
+    }
+    more_line(left_out, emitter);
+}
+
+static void emit_stack_text(const struct gos_document *document,
+                            const struct gos_shown_stack *stack, struct gos_emitter *emitter)
+{
+    uint32_t limit = document->complete ? UINT32_MAX : TEXT_FRAMES;
+    if (stack->python_count > 0)
+        gos_emitter_line(emitter, "    Python, newest call first");
+    emit_python_text(stack, limit, document->complete, emitter);
+    if (stack->native_count > 0)
+        gos_emitter_line(emitter, "    native, newest call first");
+    emit_native_text(stack, limit, document->complete, emitter);
+}
+
+void gos_document_stack(const struct gos_document *document, struct gos_emitter *emitter,
+                        uint32_t site)
+{
+    static const struct gos_shown_stack unknown;
+    const struct gos_shown_stack *stack = gos_stacks_find(&document->stacks, site);
+    if (gos_emitter_is_text(emitter))
+        emit_stack_text(document, stack ? stack : &unknown, emitter);
+    else if (stack)
+        emit_stack_json(stack, emitter);
+    else
+        gos_emitter_null(emitter, GOS_FIELD("stack", NULL));
+}
+
+/* --- modules that the frames name --- */
+
+static void emit_module(const struct gos_module *module, struct gos_emitter *emitter)
+{
+    char build_id[2 * sizeof module->build_id + 1];
+    struct gos_text text = gos_text_on(build_id, sizeof build_id);
+    for (uint8_t i = 0; i < module->build_id_bytes && i < sizeof module->build_id; i++)
+        gos_text_format(&text, "%02x", module->build_id[i]);
+    gos_emitter_row(emitter, NULL);
+    gos_emitter_count(emitter, GOS_FIELD("module", NULL), module->index);
+    gos_emitter_string(emitter, GOS_FIELD("name", NULL), module->name);
+    gos_emitter_string(emitter, GOS_FIELD("path", NULL), module->path);
+    gos_emitter_string(emitter, GOS_FIELD("build_id", NULL), text.length ? build_id : NULL);
+    gos_emitter_row_end(emitter);
+}
+
+static void emit_modules(const struct gos_stacks *stacks, struct gos_emitter *emitter)
+{
+    if (gos_emitter_is_text(emitter))
+        return;
+    gos_emitter_array(emitter, "modules");
+    for (size_t i = 0; i < stacks->module_count; i++)
+        emit_module(stacks->modules[i], emitter);
+    gos_emitter_end(emitter);
+}
+
+/* --- libraries --- */
+
+static void emit_holders(const struct gos_diagnosis *diagnosis, struct gos_emitter *emitter)
+{
+    static const struct gos_field fields[] = {
+        {"name", "library", -36},
+        {"live_bytes", "live", 11},
+        {"live_count", "allocations", 12},
+    };
+    if (diagnosis->holder_count > 0) {
+        gos_emitter_heading(emitter, "LIBRARIES that asked for what is live");
+        gos_emitter_titles(emitter, fields, sizeof fields / sizeof fields[0]);
+    }
+    gos_emitter_array(emitter, "holders");
+    for (size_t i = 0; i < diagnosis->holder_count; i++) {
+        gos_emitter_row(emitter, NULL);
+        gos_emitter_string(emitter, &fields[0], diagnosis->holders[i].name);
+        gos_emitter_bytes(emitter, &fields[1], diagnosis->holders[i].live_bytes);
+        gos_emitter_count(emitter, &fields[2], diagnosis->holders[i].live_count);
+        gos_emitter_row_end(emitter);
+    }
+    gos_emitter_end(emitter);
+}
+
+/* --- sites --- */
+
+static void site_line(const struct gos_site_use *use, size_t number, struct gos_emitter *emitter)
+{
+    char bytes[24];
+    char place[24];
+    struct gos_text text = gos_text_on(bytes, sizeof bytes);
+    struct gos_text where = gos_text_on(place, sizeof place);
+    gos_text_bytes(&text, use->live_bytes);
+    if (use->device == GOS_DEVICE_HOST)
+        gos_text_put(&where, "host");
+    else
+        gos_text_format(&where, "GPU %u", use->device);
+    gos_emitter_line(
+        emitter, "  %zu. %s in %llu %s, %s, %s", number, bytes, (unsigned long long)use->live_count,
+        use->live_count == 1 ? "allocation" : "allocations", gos_kind_words(use->kind), place);
+}
+
+static void emit_use_device(const struct gos_site_use *use, struct gos_emitter *emitter)
+{
+    if (use->device == GOS_DEVICE_HOST)
+        gos_emitter_null(emitter, GOS_FIELD("device", NULL));
+    else
+        gos_emitter_count(emitter, GOS_FIELD("device", NULL), use->device);
+}
+
+static void emit_use(const struct gos_document *document, size_t index, struct gos_emitter *emitter)
+{
+    const struct gos_site_use *use = &document->report->diagnosis->evidence->uses[index];
+    site_line(use, index + 1, emitter);
+    gos_emitter_object(emitter, NULL);
+    gos_emitter_count(emitter, GOS_FIELD("site", NULL), use->site);
+    gos_emitter_string(emitter, GOS_FIELD("kind", NULL), gos_kind_code(use->kind));
+    emit_use_device(use, emitter);
+    gos_emitter_bytes(emitter, GOS_FIELD("live_bytes", NULL), use->live_bytes);
+    gos_emitter_count(emitter, GOS_FIELD("live_count", NULL), use->live_count);
+    gos_emitter_bytes(emitter, GOS_FIELD("largest_bytes", NULL), use->largest_bytes);
+    gos_emitter_count(emitter, GOS_FIELD("oldest_ms", NULL), use->oldest_ms);
+    gos_emitter_count(emitter, GOS_FIELD("newest_ms", NULL), use->newest_ms);
+    gos_document_stack(document, emitter, use->site);
+    gos_emitter_end(emitter);
+}
+
+static size_t use_limit(const struct gos_document *document, const struct gos_emitter *emitter)
+{
+    size_t limit = JSON_SITES;
+    if (gos_emitter_is_text(emitter) && !document->complete)
+        limit = TEXT_SITES;
+    size_t count = document->report->diagnosis->evidence->use_count;
+    return count < limit ? count : limit;
+}
+
+/* What the limit keeps out is summed up, so that the bytes still add up. */
+static void emit_left_out(const struct gos_evidence *evidence, size_t shown,
+                          struct gos_emitter *emitter)
+{
+    uint64_t bytes = 0;
+    for (size_t i = shown; i < evidence->use_count; i++)
+        bytes += evidence->uses[i].live_bytes;
+    if (gos_emitter_is_text(emitter) && shown == evidence->use_count)
+        return;
+    gos_emitter_row(emitter, "sites_left_out");
+    gos_emitter_line(emitter, "  ... and %zu smaller ones", evidence->use_count - shown);
+    gos_emitter_count(emitter, GOS_FIELD("count", NULL), evidence->use_count - shown);
+    gos_emitter_bytes(emitter, GOS_FIELD("live_bytes", NULL), bytes);
+    gos_emitter_row_end(emitter);
+}
+
+static void emit_sites(const struct gos_document *document, struct gos_emitter *emitter)
+{
+    const struct gos_evidence *evidence = document->report->diagnosis->evidence;
+    size_t limit = use_limit(document, emitter);
+    if (limit > 0)
+        gos_emitter_heading(emitter, "SITES: the lines of code that hold the most");
+    gos_emitter_array(emitter, "sites");
+    for (size_t i = 0; i < limit; i++)
+        emit_use(document, i, emitter);
+    gos_emitter_end(emitter);
+    emit_left_out(evidence, limit, emitter);
+}
+
+void gos_document_sites(const struct gos_document *document, struct gos_emitter *emitter)
+{
+    emit_holders(document->report->diagnosis, emitter);
+    emit_sites(document, emitter);
+    emit_modules(&document->stacks, emitter);
+}

@@ -1,0 +1,16 @@
+report_sources := \
+    document.c \
+    document_device.c \
+    document_place.c \
+    document_site.c \
+    emitter.c \
+    files.c \
+    outputs.c \
+    report.c \
+    screen.c \
+    screen_ledger.c \
+    screen_lines.c \
+    screen_place.c \
+    sink.c \
+    stacks.c \
+    utf8.c

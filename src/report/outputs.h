@@ -1,0 +1,26 @@
+/*
+ * The files of one report, text and JSON, as one: both are complete under
+ * temporary names before either gets its own, and they share a number.
+ */
+#ifndef GOS_REPORT_OUTPUTS_H
+#define GOS_REPORT_OUTPUTS_H
+
+#include <stdint.h>
+
+#include "document.h"
+#include "files.h"
+
+/*
+ * Write the wanted forms into the directory; the paths and the number go into
+ * the report.  A report whose paths are filled is rewritten in its place (then
+ * `directory` is not used), as is one with a path_prefix.  Numbers are tried
+ * from report->number on.  0 or -errno, with nothing left behind.
+ *
+ * Hook context: yes.
+ */
+__attribute__((warn_unused_result)) int gos_outputs_write(struct gos_report *report,
+                                                          const struct gos_document *document,
+                                                          struct gos_scratch *scratch,
+                                                          const char *directory);
+
+#endif

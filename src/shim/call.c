@@ -1,0 +1,143 @@
+#include "call.h"
+
+#include <errno.h>
+
+#include "../base/loss.h"
+#include "../track/event.h"
+#include "../track/pool.h"
+#include "../track/unwind.h"
+#include "episode.h"
+#include "failure.h"
+#include "place.h"
+
+static struct gos_place place_of(const struct gos_call *call)
+{
+    if (call->kind == GOS_KIND_POOL)
+        return gos_place_of_stream(call->stream, call->pool);
+    if (call->device == GOS_DEVICE_CURRENT)
+        return gos_place_of_context();
+    return (struct gos_place){.device = (uint32_t)call->device};
+}
+
+static bool is_host_kind(enum gos_kind kind)
+{
+    return kind == GOS_KIND_HOST || kind == GOS_KIND_REGISTERED || kind == GOS_KIND_ADDRESS;
+}
+
+static void record(const struct gos_call *call, uint64_t address)
+{
+    struct gos_place place = place_of(call);
+    enum gos_kind kind = (enum gos_kind)call->kind;
+
+    if (kind == GOS_KIND_POOL && gos_place_is_captured(call->stream))
+        kind = GOS_KIND_GRAPH;
+    struct gos_allocation allocation = {
+        .address = address,
+        .bytes = call->bytes,
+        .kind = kind,
+        .device = is_host_kind(kind) ? GOS_DEVICE_HOST : place.device,
+        .site = gos_unwind_site(),
+        .home = place.home,
+    };
+    gos_registry_add(&allocation); /* what it loses it counts */
+}
+
+CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address)
+{
+    if (result == CUDA_SUCCESS && address && gos_call_tracks()) {
+        int saved = errno;
+        gos_thread.depth++;
+        record(call, address);
+        gos_episode_succeeded(call->bytes);
+        gos_thread.depth--;
+        errno = saved;
+    }
+    return gos_call_done(call, result);
+}
+
+CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
+{
+    int saved = errno;
+
+    gos_thread.depth++;
+    gos_failure_close(call->failure, result);
+    gos_thread.depth--;
+    call->failure = NULL;
+    errno = saved;
+    return result;
+}
+
+bool gos_call_failed(struct gos_call *call, CUresult result)
+{
+    int saved = errno;
+    bool again = false;
+
+    if (gos_call_tracks()) {
+        gos_thread.depth++;
+        again = gos_failure_handle(call, result);
+        gos_thread.depth--;
+    }
+    errno = saved;
+    return again;
+}
+
+void gos_call_note(enum gos_entrypoint entry, CUresult result)
+{
+    gos_event_add(&(struct gos_event){.what = gos_entrypoint_name(entry),
+                                      .result = (int)result,
+                                      .device = -1});
+}
+
+struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, uint64_t address)
+{
+    struct gos_free free = {.entry = (int16_t)entry, .address = address};
+
+    if (address && gos_shim_active()) {
+        int saved = errno;
+        free.known = gos_registry_take(space, address, &free.gone);
+        errno = saved;
+    }
+    return free;
+}
+
+/*
+ * CUDA_ERROR_DEINITIALIZED is the driver saying that the process is ending:
+ * the memory is gone with it.
+ */
+static bool is_refused(CUresult result)
+{
+    return result != CUDA_SUCCESS && result != CUDA_ERROR_DEINITIALIZED;
+}
+
+CUresult gos_free_end(struct gos_free *free, CUresult result)
+{
+    int saved = errno;
+
+    if (is_refused(result)) {
+        if (free->known)
+            gos_registry_restore(&free->gone);
+        if (gos_call_tracks())
+            gos_call_note((enum gos_entrypoint)free->entry, result);
+    } else if (!free->known && free->address && gos_call_tracks()) {
+        gos_loss_count(GOS_LOSS_UNTRACKED);
+    }
+    errno = saved;
+    return result;
+}
+
+CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream stream,
+                            bool per_thread)
+{
+    if (result == CUDA_SUCCESS && free->known && gos_kind_space(free->gone.kind) == GOS_SPACE_ADDRESS &&
+        free->gone.kind != GOS_KIND_GRAPH) {
+        int saved = errno;
+        gos_pending_add(&(struct gos_pending){.stream = (uint64_t)(uintptr_t)stream,
+                                              .context = gos_place_of_context().context,
+                                              .device = free->gone.device,
+                                              .per_thread = per_thread,
+                                              .bytes = free->gone.bytes,
+                                              .count = 1});
+        errno = saved;
+    }
+    return gos_free_end(free, result);
+}

@@ -1,0 +1,114 @@
+/*
+ * The life of one hooked call, as every hook writes it:
+ *
+ *     struct gos_call call = gos_call_begin(GOS_EP_cuMemAlloc_v2, GOS_KIND_DEVICE, bytes);
+ *     CUresult result;
+ *     do
+ *         result = GOS_REAL(cuMemAlloc_v2)(pointer, bytes);
+ *     while (gos_call_again(&call, result));
+ *     return gos_call_made(&call, result, address);
+ *
+ * gos_call_again is where a failure lives: it gathers evidence, diagnoses,
+ * runs one step of the ladder and says whether the driver should be asked once
+ * more.  When it says no, the report is on disk.
+ *
+ * Every function here is hook context and leaves errno alone.
+ */
+#ifndef GOS_SHIM_CALL_H
+#define GOS_SHIM_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../base/thread.h"
+#include "../cuda/entrypoint.h"
+#include "../track/registry.h"
+#include "state.h"
+
+struct gos_failure;
+
+struct gos_call {
+    uint64_t bytes; /* asked for; 0 for a watched call */
+    uint64_t stream;
+    uint64_t pool;
+    struct gos_failure *failure; /* NULL while nothing failed */
+    int16_t entry;               /* enum gos_entrypoint */
+    uint8_t kind;                /* enum gos_kind */
+    bool per_thread;             /* stream 0 is the per-thread default stream */
+    int16_t device;              /* ordinal, GOS_DEVICE_HOST, or GOS_DEVICE_CURRENT */
+};
+
+#define GOS_DEVICE_CURRENT (-1)
+
+static inline struct gos_call gos_call_begin(enum gos_entrypoint entry, enum gos_kind kind,
+                                             uint64_t bytes)
+{
+    return (struct gos_call){.entry = (int16_t)entry,
+                             .kind = (uint8_t)kind,
+                             .bytes = bytes,
+                             .device = GOS_DEVICE_CURRENT};
+}
+
+/* A stream-ordered call; pool 0: the current pool of the stream's device. */
+static inline struct gos_call gos_call_begin_async(enum gos_entrypoint entry, uint64_t bytes,
+                                                   CUstream stream, CUmemoryPool pool,
+                                                   bool per_thread)
+{
+    struct gos_call call = gos_call_begin(entry, GOS_KIND_POOL, bytes);
+
+    call.stream = (uint64_t)(uintptr_t)stream;
+    call.pool = (uint64_t)(uintptr_t)pool;
+    call.per_thread = per_thread;
+    return call;
+}
+
+bool gos_call_failed(struct gos_call *call, CUresult result);
+
+static inline bool gos_call_again(struct gos_call *call, CUresult result)
+{
+    return __builtin_expect(result != CUDA_SUCCESS, 0) && gos_call_failed(call, result);
+}
+
+/* The allocation exists: record it.  Returns result. */
+CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address);
+
+/* The call had nothing to record (watched).  Returns result. */
+CUresult gos_call_done_slow(struct gos_call *call, CUresult result);
+static inline CUresult gos_call_done(struct gos_call *call, CUresult result)
+{
+    return __builtin_expect(call->failure != NULL, 0) ? gos_call_done_slow(call, result) : result;
+}
+
+/* --- giving back ---------------------------------------------------------------------------- */
+
+/*
+ * Forget the allocation before the driver frees it, never after: once the real
+ * call has returned, another thread may already own the same address, and
+ * erasing then would drop its record instead of ours.  When the driver refuses
+ * the free, the record goes back with its old stack and age.
+ */
+struct gos_free {
+    struct gos_allocation gone;
+    bool known;
+    int16_t entry;
+    uint64_t address;
+};
+
+struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, uint64_t address);
+CUresult gos_free_end(struct gos_free *free, CUresult result);
+/* A free in stream order: the bytes are pending until the stream gets there. */
+CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream stream,
+                            bool per_thread);
+
+/* --- helpers of the hooks -------------------------------------------------------------------- */
+
+/* Is the thread in the host's code (not inside a call of our own), with tracking on? */
+static inline bool gos_call_tracks(void)
+{
+    return gos_shim_active() && gos_thread.depth == 0;
+}
+
+/* Note a failure as an event, for hooks that do not retry. */
+void gos_call_note(enum gos_entrypoint entry, CUresult result);
+
+#endif

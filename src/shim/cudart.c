@@ -1,0 +1,117 @@
+#include "cudart.h"
+
+#include <string.h>
+
+#include "../base/module.h"
+#include "../base/thread.h"
+
+/*
+ * A process may hold several libcudart (torchvision brings its own; CUDA 12
+ * and 13 wheels mix), and pointers of one mean nothing to the other.  Which
+ * one a caller reaches is decided by its DT_NEEDED entries, and stays the same
+ * for ever, so the answer is kept per calling module and row.
+ */
+#define CACHE_SIZE 1024
+static struct {
+    _Atomic uint64_t key; /* module index and row, plus 1 so that 0 is empty */
+    _Atomic(void *) real;
+} cache[CACHE_SIZE];
+
+struct wanted {
+    const struct gos_module *self;
+    const struct gos_module *caller;
+    const char *symbol;
+    uintptr_t address;
+};
+
+static bool is_cudart(const struct gos_module *module)
+{
+    return strncmp(module->name, "libcudart", 9) == 0;
+}
+
+static bool is_needed_by_caller(const struct gos_module *module, void *arg)
+{
+    struct wanted *wanted = arg;
+
+    if (is_cudart(module) && wanted->caller && gos_module_needs(wanted->caller, module->name))
+        wanted->address = gos_module_symbol(module, wanted->symbol);
+    return wanted->address != 0;
+}
+
+static bool is_any_cudart(const struct gos_module *module, void *arg)
+{
+    struct wanted *wanted = arg;
+
+    if (is_cudart(module))
+        wanted->address = gos_module_symbol(module, wanted->symbol);
+    return wanted->address != 0;
+}
+
+/* A program that linked cudart statically and still exports its names. */
+static bool is_any_other(const struct gos_module *module, void *arg)
+{
+    struct wanted *wanted = arg;
+
+    if (module != wanted->self)
+        wanted->address = gos_module_symbol(module, wanted->symbol);
+    return wanted->address != 0;
+}
+
+static void *search(const struct gos_module *caller, const char *symbol)
+{
+    struct wanted wanted = {.self = gos_module_of((uintptr_t)&gos_api_enter),
+                            .caller = caller,
+                            .symbol = symbol};
+
+    gos_module_search(is_needed_by_caller, &wanted);
+    if (!wanted.address && caller && caller != wanted.self)
+        wanted.address = gos_module_symbol(caller, symbol);
+    if (!wanted.address)
+        gos_module_search(is_any_cudart, &wanted);
+    if (!wanted.address)
+        gos_module_search(is_any_other, &wanted);
+    return (void *)wanted.address;
+}
+
+/* What a host without any libcudart gets; it could not have been linked. */
+static cudaError_t no_cudart(void)
+{
+    return cudaErrorSharedObjectSymbolNotFound;
+}
+
+static void *real_of(enum gos_entrypoint entry, const void *caller_address)
+{
+    const struct gos_module *caller = gos_module_of((uintptr_t)caller_address);
+    uint64_t key = ((uint64_t)(caller ? caller->index : 0xffffff) << 16 | (uint64_t)entry) + 1;
+    size_t slot = (size_t)((key * 0x9e3779b97f4a7c15u) >> 48) % CACHE_SIZE;
+
+    if (atomic_load_explicit(&cache[slot].key, memory_order_acquire) == key)
+        return atomic_load_explicit(&cache[slot].real, memory_order_relaxed);
+    void *real = search(caller, gos_entrypoint_name(entry));
+    if (!real)
+        return (void *)no_cudart;
+    uint64_t empty = 0;
+    /* A slot is written once: key and pointer can never be of two rows. */
+    void *none = NULL;
+    if (atomic_load(&cache[slot].key) == empty &&
+        atomic_compare_exchange_strong(&cache[slot].real, &none, real))
+        atomic_store_explicit(&cache[slot].key, key, memory_order_release);
+    return real;
+}
+
+struct gos_api_mark gos_api_enter(enum gos_entrypoint entry, const void *caller)
+{
+    struct gos_api_mark mark = {gos_thread.api, gos_thread.api_caller, real_of(entry, caller)};
+
+    if (!gos_thread.api) {
+        gos_thread.api = gos_entrypoint_name(entry);
+        gos_thread.api_caller = caller;
+    }
+    return mark;
+}
+
+void gos_api_leave(const struct gos_api_mark *mark)
+{
+    gos_thread.api = mark->outer_api;
+    gos_thread.api_caller = mark->outer_caller;
+}

@@ -1,0 +1,135 @@
+/*
+ * What dlsym and dlvsym answer.
+ *
+ * Rules of this file, all of which a host has broken once:
+ *   - nothing here allocates, opens a library, or waits: an allocator that is
+ *     starting may be the caller;
+ *   - a name that is not in entrypoints.def leaves by a jump, whatever it
+ *     begins with;
+ *   - the real look-up comes first, and its answer is replaced only when it is
+ *     the driver's function;
+ *   - RTLD_NEXT and RTLD_DEFAULT depend on who asks, so they leave by a jump.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "../base/module.h"
+#include "../cuda/entrypoint.h"
+#include "state.h"
+#include "wrapper.h"
+
+/* Both in registers on the supported machines; the assembly knows the order. */
+struct gos_lookup {
+    void *result;
+    void *target;
+};
+
+typedef void *(*dlsym_function)(void *, const char *);
+typedef void *(*dlvsym_function)(void *, const char *, const char *);
+
+struct gos_lookup gos_dlsym_choose(void *handle, const char *name);
+struct gos_lookup gos_dlvsym_choose(void *handle, const char *name, const char *version);
+
+static _Atomic(void *) next_dlsym;
+static _Atomic(void *) next_dlvsym;
+
+/* In libc since glibc 2.34, before that in libdl. */
+static void *libc_function(const char *name)
+{
+    const struct gos_module *module = gos_module_named("libc.so");
+    uintptr_t address = module ? gos_module_symbol(module, name) : 0;
+
+    if (!address) {
+        module = gos_module_named("libdl.so");
+        address = module ? gos_module_symbol(module, name) : 0;
+    }
+    return (void *)address;
+}
+
+/*
+ * The look-up function behind us: that of another preload library if it has
+ * one, found by asking libc's with RTLD_NEXT, else libc's.
+ */
+static void *behind_us(_Atomic(void *) *slot, const char *name)
+{
+    void *found = atomic_load_explicit(slot, memory_order_acquire);
+
+    if (found)
+        return found;
+    dlsym_function libc_dlsym = (dlsym_function)libc_function("dlsym");
+    found = libc_dlsym ? libc_dlsym(RTLD_NEXT, name) : NULL;
+    if (!found)
+        found = libc_function(name);
+    atomic_store_explicit(slot, found, memory_order_release);
+    return found;
+}
+
+/* A handle from dlopen is glibc's link_map; its name tells which library was asked. */
+static bool is_driver_handle(void *handle)
+{
+    const char *path = ((const struct link_map *)handle)->l_name;
+    const char *name = path ? strrchr(path, '/') : NULL;
+
+    name = name ? name + 1 : path;
+    return name && strncmp(name, "libcuda.so", 10) == 0;
+}
+
+static bool is_drivers(void *handle, const void *pointer)
+{
+    const struct gos_module *module = gos_module_of((uintptr_t)pointer);
+
+    return (module && gos_module_is_driver(module)) || is_driver_handle(handle);
+}
+
+/*
+ * We export the names, so RTLD_DEFAULT finds them even where no CUDA library
+ * is loaded and the host, without us, would have been told "no such symbol".
+ */
+static bool exists_behind_us(const char *name)
+{
+    dlsym_function real = (dlsym_function)behind_us(&next_dlsym, "dlsym");
+    void *next = real ? real(RTLD_NEXT, name) : NULL;
+
+    return next != NULL || gos_module_named("libcuda.so") || gos_module_named("libcudart");
+}
+
+static void *answer(int row, void *handle, void *found)
+{
+    if (!found || row >= GOS_DRIVER_COUNT || found == gos_wrapper(row) || !is_drivers(handle, found))
+        return found;
+    gos_entrypoint_offer((enum gos_entrypoint)row, found);
+    return gos_wrapper(row);
+}
+
+/* Row when we have to answer ourselves, -1 when the caller's own look-up is the answer. */
+static int row_to_answer(void *handle, const char *name)
+{
+    int row = name && handle != RTLD_NEXT ? gos_entrypoint_find(name) : -1;
+
+    return row >= 0 && gos_shim_enabled() ? row : -1;
+}
+
+struct gos_lookup gos_dlsym_choose(void *handle, const char *name)
+{
+    dlsym_function real = (dlsym_function)behind_us(&next_dlsym, "dlsym");
+    int row = row_to_answer(handle, name);
+
+    if (row < 0 || (handle == RTLD_DEFAULT && exists_behind_us(name)))
+        return (struct gos_lookup){NULL, (void *)real};
+    if (handle == RTLD_DEFAULT)
+        return (struct gos_lookup){NULL, NULL};
+    return (struct gos_lookup){answer(row, handle, real(handle, name)), NULL};
+}
+
+struct gos_lookup gos_dlvsym_choose(void *handle, const char *name, const char *version)
+{
+    dlvsym_function real = (dlvsym_function)behind_us(&next_dlvsym, "dlvsym");
+    int row = row_to_answer(handle, name);
+
+    if (row < 0 || handle == RTLD_DEFAULT)
+        return (struct gos_lookup){NULL, (void *)real};
+    return (struct gos_lookup){answer(row, handle, real(handle, name, version)), NULL};
+}

@@ -1,0 +1,51 @@
+/*
+ * Episodes: consecutive failed allocations of one thread are one story.
+ *
+ * torch, CuPy and XLA fail on purpose: they free their cache and ask again.
+ * Their first answers go straight back, at once and in silence; what surfaces
+ * is the attempt after which they give up.
+ *
+ * Hook context; state is per thread, apart from the one deferred request that
+ * the exit handler can see.
+ */
+#ifndef GOS_SHIM_EPISODE_H
+#define GOS_SHIM_EPISODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../observe/evidence.h"
+
+struct gos_failure;
+
+enum gos_episode_answer {
+    GOS_EPISODE_DEFER,   /* the caller retries: hand the error back, do nothing */
+    GOS_EPISODE_SURFACES, /* a new story: diagnose, recover, report */
+    GOS_EPISODE_AGAIN,   /* same story, already told: count it, no second recovery */
+};
+
+/* A failure of this request, at its monotonic_ns. */
+enum gos_episode_answer gos_episode_failed(struct gos_request *request);
+
+/* An allocation of this thread succeeded.  A branch while no episode is open. */
+void gos_episode_closed_by(uint64_t bytes);
+extern __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec")));
+static inline void gos_episode_succeeded(uint64_t bytes)
+{
+    if (__builtin_expect(gos_episode_open != 0, 0))
+        gos_episode_closed_by(bytes);
+}
+
+/* The failure that this thread's open episode reported, kept so that its end can be told. */
+void gos_episode_keep(struct gos_failure *failure);
+
+/* The last deferred request that nothing has answered yet; false if there is none. */
+bool gos_episode_deferred(struct gos_request *request);
+
+/* Failures that the caller survived by itself, and all failures, since the start. */
+uint64_t gos_episode_survived_count(void);
+uint64_t gos_episode_failure_count(void);
+
+void gos_episode_reset_after_fork(void);
+
+#endif

@@ -1,0 +1,306 @@
+#include "failure.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "../base/lock.h"
+#include "../base/log.h"
+#include "../base/loss.h"
+#include "../base/memory.h"
+#include "../base/options.h"
+#include "../base/os.h"
+#include "../base/text.h"
+#include "../cuda/error.h"
+#include "../observe/observe.h"
+#include "../recover/ladder.h"
+#include "../report/report.h"
+#include "../track/event.h"
+#include "../track/pool.h"
+#include "../track/unwind.h"
+#include "episode.h"
+#include "place.h"
+
+/* From the first failure of a call to its report, and on until its episode ends. */
+struct gos_failure {
+    struct gos_evidence evidence;
+    struct gos_diagnosis diagnosis;
+    struct gos_ladder ladder;
+    struct gos_report report;
+    bool holds_turn;
+};
+
+/*
+ * One recovery at a time.  This is the one lock that is held across driver
+ * calls; it is taken only here, by failing threads, and never while another
+ * lock of ours is held.  Threads that fail together share the outcome: whoever
+ * waited while another recovered asks the driver again first.
+ */
+static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_EPISODE);
+static _Atomic uint64_t recoveries; /* that gave something back */
+
+static bool is_host_kind(enum gos_kind kind)
+{
+    return kind == GOS_KIND_HOST || kind == GOS_KIND_REGISTERED;
+}
+
+static int device_asked(const struct gos_call *call, const struct gos_place *place)
+{
+    if (is_host_kind((enum gos_kind)call->kind) || call->device == GOS_DEVICE_HOST)
+        return -1;
+    if (call->device >= 0)
+        return call->device;
+    return place->device < GOS_DEVICE_MAX ? (int)place->device : -1;
+}
+
+static enum gos_capture_state capture_state(const struct gos_call *call)
+{
+    if (gos_capture_count() == 0)
+        return GOS_CAPTURE_NONE;
+    return gos_place_is_captured(call->stream) ? GOS_CAPTURE_THIS_STREAM : GOS_CAPTURE_ELSEWHERE;
+}
+
+static struct gos_request describe(const struct gos_call *call, CUresult result)
+{
+    const char *entry = gos_entrypoint_name((enum gos_entrypoint)call->entry);
+    struct gos_place place = gos_place_of_context();
+    uint32_t site = gos_unwind_site();
+
+    if (call->kind == GOS_KIND_POOL)
+        place = gos_place_of_stream(call->stream, call->pool);
+    return (struct gos_request){
+        .api = gos_thread.api ? gos_thread.api : entry,
+        .entry = entry,
+        .kind = (enum gos_kind)call->kind,
+        .bytes_known = call->kind != GOS_KIND_NONE,
+        .bytes = call->bytes,
+        .device = device_asked(call, &place),
+        .result = (int)result,
+        .stream = call->stream,
+        .pool = call->kind == GOS_KIND_POOL ? gos_home_get(place.home).pool : 0,
+        .capture = capture_state(call),
+        .tid = gos_os.tid(),
+        .site = site,
+        .requester_module = gos_site_requester_module(gos_site_get(site)),
+        .wall_ns = gos_os.wall_ns(),
+        .monotonic_ns = gos_os.monotonic_ns(),
+        .attempts = 1,
+    };
+}
+
+static void note(const struct gos_request *request)
+{
+    gos_event_add(&(struct gos_event){.what = request->entry,
+                                      .result = request->result,
+                                      .device = request->device,
+                                      .bytes = request->bytes});
+}
+
+static struct gos_failure *open_failure(const struct gos_request *request)
+{
+    struct gos_failure *failure = gos_memory_alloc(sizeof *failure);
+
+    if (!failure) {
+        gos_loss_count(GOS_LOSS_REPORT);
+        return NULL;
+    }
+    gos_observe(&failure->evidence, request, GOS_OBSERVE_ALL);
+    failure->evidence.initialised_pid = gos_shim_initialised_pid();
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    failure->report.kind = request ? GOS_REPORT_FAILURE : GOS_REPORT_SNAPSHOT;
+    failure->report.diagnosis = &failure->diagnosis;
+    return failure;
+}
+
+void gos_failure_free(struct gos_failure *failure)
+{
+    if (!failure)
+        return;
+    gos_observe_release(&failure->evidence);
+    gos_memory_free(failure, sizeof *failure);
+}
+
+static void open_ladder(struct gos_failure *failure)
+{
+    const char *reason;
+
+    gos_ladder_open(&failure->ladder, &failure->diagnosis, &reason);
+    if (reason)
+        failure->report.steps[failure->report.step_count++] = (struct gos_step_record){
+            .step = "recovery", .result = "skipped", .reason = reason};
+}
+
+/* The evidence is written down before anything is tried: a kill in a step loses nothing. */
+static void write_report(struct gos_failure *failure, enum gos_outcome outcome)
+{
+    failure->report.outcome = outcome;
+    if (gos_report_write(&failure->report) != 0)
+        gos_loss_count(GOS_LOSS_REPORT);
+}
+
+static bool climb(struct gos_failure *failure)
+{
+    return gos_ladder_climb(&failure->ladder, failure->report.steps, &failure->report.step_count);
+}
+
+/*
+ * Wait for our turn.  True: somebody recovered memory meanwhile, so the driver
+ * is asked again before anything else.
+ */
+static bool wait_for_turn(struct gos_failure *failure)
+{
+    uint64_t before = atomic_load(&recoveries);
+
+    failure->holds_turn = gos_lock_acquire_within(&turn, gos_options.retry_budget);
+    return failure->holds_turn && atomic_load(&recoveries) != before;
+}
+
+static void give_turn_back(struct gos_failure *failure, bool recovered)
+{
+    if (!failure->holds_turn)
+        return;
+    if (recovered)
+        atomic_fetch_add(&recoveries, 1);
+    failure->holds_turn = false;
+    gos_lock_release(&turn);
+}
+
+/* Codes with which the allocation itself is not at fault and that are worth a report. */
+static bool is_worth_telling(const struct gos_call *call, CUresult result)
+{
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return true;
+    if (call->kind == GOS_KIND_NONE)
+        return false;
+    return result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_NO_DEVICE ||
+           result == CUDA_ERROR_INVALID_CONTEXT || gos_cuda_error_is_sticky((int)result);
+}
+
+static bool first_failure(struct gos_call *call, CUresult result)
+{
+    struct gos_request request = describe(call, result);
+
+    note(&request);
+    if (!is_worth_telling(call, result))
+        return false;
+    if (gos_episode_failed(&request) != GOS_EPISODE_SURFACES)
+        return false;
+    struct gos_failure *failure = open_failure(&request);
+    if (!failure)
+        return false;
+    call->failure = failure;
+    open_ladder(failure);
+    if (!failure->ladder.closed && wait_for_turn(failure)) {
+        failure->report.steps[failure->report.step_count++] = (struct gos_step_record){
+            .step = "shared", .result = "helped", .reason = "another thread recovered memory"};
+        return true;
+    }
+    if (!failure->ladder.closed)
+        write_report(failure, GOS_OUTCOME_FAILED);
+    return climb(failure);
+}
+
+bool gos_failure_handle(struct gos_call *call, CUresult result)
+{
+    bool again;
+
+    if (!call->failure) {
+        again = first_failure(call, result);
+    } else {
+        struct gos_report *report = &call->failure->report;
+        report->steps[report->step_count - 1].cuda_result = (int)result;
+        call->failure->evidence.request.attempts++;
+        again = result == CUDA_ERROR_OUT_OF_MEMORY && climb(call->failure);
+    }
+    if (!again && call->failure) {
+        gos_failure_close(call->failure, result);
+        call->failure = NULL;
+    }
+    return again;
+}
+
+static void say(const struct gos_failure *failure)
+{
+    const struct gos_request *request = &failure->evidence.request;
+    const struct gos_verdict *verdict = &failure->diagnosis.verdict;
+    char size[32] = "";
+    struct gos_text text = gos_text_on(size, sizeof size);
+    const char *path = failure->report.text_path[0] ? failure->report.text_path
+                                                    : failure->report.json_path;
+
+    if (request->bytes_known) {
+        gos_text_put(&text, " of ");
+        gos_text_bytes(&text, request->bytes);
+    }
+    gos_log(GOS_LOG_NOTICE, "%s%s %s: %s (%s).%s%s", request->api, size,
+            failure->report.outcome == GOS_OUTCOME_RECOVERED ? "failed, then succeeded" : "failed",
+            gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
+            path[0] ? " Report: " : "", path);
+}
+
+static void mark_last_step(struct gos_report *report, bool recovered)
+{
+    if (!recovered || report->step_count == 0)
+        return;
+    report->steps[report->step_count - 1].result = "helped";
+    report->steps[report->step_count - 1].cuda_result = CUDA_SUCCESS;
+}
+
+void gos_failure_close(struct gos_failure *failure, CUresult result)
+{
+    bool recovered = result == CUDA_SUCCESS;
+
+    mark_last_step(&failure->report, recovered);
+    give_turn_back(failure, recovered);
+    write_report(failure, recovered ? GOS_OUTCOME_RECOVERED : GOS_OUTCOME_FAILED);
+    say(failure);
+    if (recovered)
+        gos_failure_free(failure);
+    else
+        gos_episode_keep(failure);
+}
+
+void gos_failure_survived(struct gos_failure *failure)
+{
+    write_report(failure, GOS_OUTCOME_RECOVERED_BY_CALLER);
+}
+
+/* --- reports without a failing call ------------------------------------------------------------ */
+
+static int report_now(const struct gos_request *request, enum gos_report_kind kind,
+                      const char *path_prefix)
+{
+    struct gos_failure *failure = open_failure(request);
+
+    if (!failure)
+        return -ENOMEM;
+    failure->report.kind = kind;
+    failure->report.outcome = request ? GOS_OUTCOME_FAILED : GOS_OUTCOME_NONE;
+    failure->report.path_prefix = path_prefix;
+    int result = gos_report_write(&failure->report);
+    if (request && result == 0)
+        say(failure);
+    gos_failure_free(failure);
+    return result;
+}
+
+int gos_failure_snapshot(const char *path_prefix)
+{
+    return report_now(NULL, GOS_REPORT_SNAPSHOT, path_prefix);
+}
+
+void gos_failure_at_exit(void)
+{
+    struct gos_request request;
+
+    if (gos_episode_deferred(&request) && report_now(&request, GOS_REPORT_FAILURE, NULL) != 0)
+        gos_loss_count(GOS_LOSS_REPORT);
+    if (gos_options.exit_report && report_now(NULL, GOS_REPORT_EXIT, NULL) != 0)
+        gos_loss_count(GOS_LOSS_REPORT);
+}
+
+void gos_failure_reset_after_fork(void)
+{
+    gos_lock_reset(&turn);
+    gos_episode_reset_after_fork();
+}

@@ -1,0 +1,98 @@
+/*
+ * Streams and captures: which streams are gone, and whether anything is being
+ * captured, because then nothing may be tried.
+ */
+#include "call.h"
+
+#include "../track/pool.h"
+
+static uint64_t number(CUstream stream)
+{
+    return (uint64_t)(uintptr_t)stream;
+}
+
+static CUresult began(CUresult result, CUstream stream)
+{
+    if (result == CUDA_SUCCESS && gos_shim_active())
+        gos_capture_began(number(stream));
+    return result;
+}
+
+/* An invalidated capture ends with an error, and ends all the same. */
+static CUresult ended(CUresult result, CUstream stream)
+{
+    if (gos_shim_active())
+        gos_capture_ended(number(stream));
+    return result;
+}
+
+/* Before the driver: afterwards the handle may already be another thread's new stream. */
+static void forget(CUstream stream)
+{
+    if (gos_shim_active())
+        gos_pending_stream_destroyed(number(stream));
+}
+
+CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
+{
+    forget(hStream);
+    return GOS_REAL(cuStreamDestroy_v2)(hStream);
+}
+
+CUresult CUDAAPI cuStreamDestroy(CUstream hStream)
+{
+    forget(hStream);
+    return GOS_REAL(cuStreamDestroy)(hStream);
+}
+
+CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream)
+{
+    return began(GOS_REAL(cuStreamBeginCapture)(hStream), hStream);
+}
+
+CUresult CUDAAPI cuStreamBeginCapture_ptsz(CUstream hStream)
+{
+    return began(GOS_REAL(cuStreamBeginCapture_ptsz)(hStream), hStream);
+}
+
+CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
+{
+    return began(GOS_REAL(cuStreamBeginCapture_v2)(hStream, mode), hStream);
+}
+
+CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode)
+{
+    return began(GOS_REAL(cuStreamBeginCapture_v2_ptsz)(hStream, mode), hStream);
+}
+
+#if CUDA_VERSION >= 12030
+CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
+                                             const CUgraphNode *dependencies,
+                                             const CUgraphEdgeData *dependencyData,
+                                             size_t numDependencies, CUstreamCaptureMode mode)
+{
+    return began(GOS_REAL(cuStreamBeginCaptureToGraph)(hStream, hGraph, dependencies,
+                                                       dependencyData, numDependencies, mode),
+                 hStream);
+}
+
+CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph,
+                                                  const CUgraphNode *dependencies,
+                                                  const CUgraphEdgeData *dependencyData,
+                                                  size_t numDependencies, CUstreamCaptureMode mode)
+{
+    return began(GOS_REAL(cuStreamBeginCaptureToGraph_ptsz)(hStream, hGraph, dependencies,
+                                                            dependencyData, numDependencies, mode),
+                 hStream);
+}
+#endif
+
+CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
+{
+    return ended(GOS_REAL(cuStreamEndCapture)(hStream, phGraph), hStream);
+}
+
+CUresult CUDAAPI cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
+{
+    return ended(GOS_REAL(cuStreamEndCapture_ptsz)(hStream, phGraph), hStream);
+}

@@ -1,0 +1,93 @@
+/* Device, pitched and managed memory of the current context. */
+#include "call.h"
+
+/* Out-parameters are the driver's to check; we only read what it has written. */
+static uint64_t written(const CUdeviceptr *pointer, CUresult result)
+{
+    return result == CUDA_SUCCESS && pointer ? *pointer : 0;
+}
+
+static uint64_t written_v1(const CUdeviceptr_v1 *pointer, CUresult result)
+{
+    return result == CUDA_SUCCESS && pointer ? *pointer : 0;
+}
+
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemAlloc_v2, GOS_KIND_DEVICE, bytesize);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemAlloc_v2)(dptr, bytesize);
+    while (gos_call_again(&call, result));
+    return gos_call_made(&call, result, written(dptr, result));
+}
+
+CUresult CUDAAPI cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemAlloc, GOS_KIND_DEVICE, bytesize);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemAlloc)(dptr, bytesize);
+    while (gos_call_again(&call, result));
+    return gos_call_made(&call, result, written_v1(dptr, result));
+}
+
+/* What the rows take is known only afterwards; before, the width without padding stands. */
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+                                    size_t Height, unsigned int ElementSizeBytes)
+{
+    struct gos_call call =
+        gos_call_begin(GOS_EP_cuMemAllocPitch_v2, GOS_KIND_DEVICE, WidthInBytes * Height);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemAllocPitch_v2)(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+    while (gos_call_again(&call, result));
+    if (result == CUDA_SUCCESS && pPitch)
+        call.bytes = *pPitch * Height;
+    return gos_call_made(&call, result, written(dptr, result));
+}
+
+CUresult CUDAAPI cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch,
+                                 unsigned int WidthInBytes, unsigned int Height,
+                                 unsigned int ElementSizeBytes)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemAllocPitch, GOS_KIND_DEVICE,
+                                          (uint64_t)WidthInBytes * Height);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemAllocPitch)(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+    while (gos_call_again(&call, result));
+    if (result == CUDA_SUCCESS && pPitch)
+        call.bytes = (uint64_t)*pPitch * Height;
+    return gos_call_made(&call, result, written_v1(dptr, result));
+}
+
+CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemAllocManaged, GOS_KIND_MANAGED, bytesize);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemAllocManaged)(dptr, bytesize, flags);
+    while (gos_call_again(&call, result));
+    return gos_call_made(&call, result, written(dptr, result));
+}
+
+/* Also frees managed and stream-ordered memory: the record says what it was. */
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+{
+    struct gos_free free = gos_free_begin(GOS_EP_cuMemFree_v2, GOS_SPACE_ADDRESS, dptr);
+
+    return gos_free_end(&free, GOS_REAL(cuMemFree_v2)(dptr));
+}
+
+CUresult CUDAAPI cuMemFree(CUdeviceptr_v1 dptr)
+{
+    struct gos_free free = gos_free_begin(GOS_EP_cuMemFree, GOS_SPACE_ADDRESS, dptr);
+
+    return gos_free_end(&free, GOS_REAL(cuMemFree)(dptr));
+}

@@ -1,0 +1,78 @@
+/* Pinned host memory: allocated, or the host's own and registered. */
+#include "call.h"
+
+static uint64_t written(void *const *pointer, CUresult result)
+{
+    return result == CUDA_SUCCESS && pointer ? (uint64_t)(uintptr_t)*pointer : 0;
+}
+
+CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemAllocHost_v2, GOS_KIND_HOST, bytesize);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemAllocHost_v2)(pp, bytesize);
+    while (gos_call_again(&call, result));
+    return gos_call_made(&call, result, written(pp, result));
+}
+
+CUresult CUDAAPI cuMemAllocHost(void **pp, unsigned int bytesize)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemAllocHost, GOS_KIND_HOST, bytesize);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemAllocHost)(pp, bytesize);
+    while (gos_call_again(&call, result));
+    return gos_call_made(&call, result, written(pp, result));
+}
+
+CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemHostAlloc, GOS_KIND_HOST, bytesize);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemHostAlloc)(pp, bytesize, Flags);
+    while (gos_call_again(&call, result));
+    return gos_call_made(&call, result, written(pp, result));
+}
+
+CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemHostRegister_v2, GOS_KIND_REGISTERED, bytesize);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemHostRegister_v2)(p, bytesize, Flags);
+    while (gos_call_again(&call, result));
+    return gos_call_made(&call, result, (uint64_t)(uintptr_t)p);
+}
+
+CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemHostRegister, GOS_KIND_REGISTERED, bytesize);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemHostRegister)(p, bytesize, Flags);
+    while (gos_call_again(&call, result));
+    return gos_call_made(&call, result, (uint64_t)(uintptr_t)p);
+}
+
+CUresult CUDAAPI cuMemFreeHost(void *p)
+{
+    struct gos_free free =
+        gos_free_begin(GOS_EP_cuMemFreeHost, GOS_SPACE_ADDRESS, (uint64_t)(uintptr_t)p);
+
+    return gos_free_end(&free, GOS_REAL(cuMemFreeHost)(p));
+}
+
+CUresult CUDAAPI cuMemHostUnregister(void *p)
+{
+    struct gos_free free =
+        gos_free_begin(GOS_EP_cuMemHostUnregister, GOS_SPACE_ADDRESS, (uint64_t)(uintptr_t)p);
+
+    return gos_free_end(&free, GOS_REAL(cuMemHostUnregister)(p));
+}

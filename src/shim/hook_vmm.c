@@ -1,0 +1,124 @@
+/*
+ * Virtual memory management.  The bytes belong to the physical handle; a
+ * mapping and a reserved range take address space only.
+ */
+#include "call.h"
+
+#include "../track/unwind.h"
+#include "../track/vmm.h"
+
+static int16_t device_of(const CUmemAllocationProp *prop)
+{
+    bool on_device = prop && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                     prop->location.id >= 0 && prop->location.id < GOS_DEVICE_MAX;
+
+    return on_device ? (int16_t)prop->location.id : GOS_DEVICE_HOST;
+}
+
+static void note_created(const struct gos_call *call, CUmemGenericAllocationHandle handle)
+{
+    if (!gos_call_tracks())
+        return;
+    gos_thread.depth++;
+    gos_vmm_created(&(struct gos_allocation){.address = handle,
+                                             .bytes = call->bytes,
+                                             .kind = GOS_KIND_PHYSICAL,
+                                             .device = (uint32_t)call->device,
+                                             .site = gos_unwind_site()});
+    gos_thread.depth--;
+}
+
+CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                             const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemCreate, GOS_KIND_PHYSICAL, size);
+    CUresult result;
+
+    call.device = device_of(prop);
+    do
+        result = GOS_REAL(cuMemCreate)(handle, size, prop, flags);
+    while (gos_call_again(&call, result));
+    if (result == CUDA_SUCCESS && handle)
+        note_created(&call, *handle);
+    return gos_call_done(&call, result);
+}
+
+CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+    CUresult result = GOS_REAL(cuMemRetainAllocationHandle)(handle, addr);
+
+    if (result == CUDA_SUCCESS && handle && gos_shim_active())
+        gos_vmm_retained(*handle);
+    return result;
+}
+
+CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    struct gos_allocation gone;
+    bool active = gos_shim_active();
+    bool was_last = active && gos_vmm_release(handle, &gone);
+    CUresult result = GOS_REAL(cuMemRelease)(handle);
+
+    if (active && result != CUDA_SUCCESS && result != CUDA_ERROR_DEINITIALIZED)
+        gos_vmm_unrelease(handle, &gone, was_last);
+    return result;
+}
+
+CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
+                          CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemMap, GOS_KIND_NONE, 0);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemMap)(ptr, size, offset, handle, flags);
+    while (gos_call_again(&call, result));
+    if (result == CUDA_SUCCESS && gos_call_tracks())
+        gos_vmm_mapped(ptr, size, handle, 0);
+    return gos_call_done(&call, result);
+}
+
+/*
+ * After the driver, unlike a free: the range stays reserved by its owner, so
+ * nobody else can map there in between.
+ */
+CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+    CUresult result = GOS_REAL(cuMemUnmap)(ptr, size);
+
+    if (result == CUDA_SUCCESS && gos_shim_active())
+        gos_vmm_unmapped(ptr, size);
+    return result;
+}
+
+CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc,
+                                size_t count)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemSetAccess, GOS_KIND_NONE, 0);
+    CUresult result;
+
+    do
+        result = GOS_REAL(cuMemSetAccess)(ptr, size, desc, count);
+    while (gos_call_again(&call, result));
+    return gos_call_done(&call, result);
+}
+
+CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
+                                     CUdeviceptr addr, unsigned long long flags)
+{
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemAddressReserve, GOS_KIND_ADDRESS, size);
+    CUresult result;
+
+    call.device = GOS_DEVICE_HOST;
+    do
+        result = GOS_REAL(cuMemAddressReserve)(ptr, size, alignment, addr, flags);
+    while (gos_call_again(&call, result));
+    return gos_call_made(&call, result, result == CUDA_SUCCESS && ptr ? *ptr : 0);
+}
+
+CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+    struct gos_free free = gos_free_begin(GOS_EP_cuMemAddressFree, GOS_SPACE_RANGE, ptr);
+
+    return gos_free_end(&free, GOS_REAL(cuMemAddressFree)(ptr, size));
+}

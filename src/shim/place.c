@@ -1,0 +1,150 @@
+#include "place.h"
+
+#include "../cuda/driver.h"
+#include "../track/pool.h"
+#include "../track/registry.h"
+
+#define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
+
+static THREAD_LOCAL struct {
+    uint64_t generation;
+    struct gos_place place;
+} last_context;
+
+static THREAD_LOCAL struct {
+    uint64_t generation;
+    uint64_t stream;
+    uint64_t pool;
+    uint64_t context;
+    struct gos_place place;
+} last_stream;
+
+static uint64_t current_context(void)
+{
+    CUcontext context = NULL;
+
+    if (!gos_driver.cuCtxGetCurrent || gos_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+        return 0;
+    return (uint64_t)(uintptr_t)context;
+}
+
+static uint32_t device_of_current(void)
+{
+    CUdevice device = -1;
+
+    if (!gos_driver.cuCtxGetDevice || gos_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+        device < 0 || device >= GOS_DEVICE_MAX)
+        return GOS_DEVICE_HOST;
+    return (uint32_t)device;
+}
+
+/* A context that is not current is made so for the question, and taken off again. */
+static uint32_t device_of(uint64_t context)
+{
+    uint32_t device = GOS_DEVICE_HOST;
+    CUcontext popped;
+
+    if (gos_context_device(context, &device))
+        return device;
+    if (!gos_driver.cuCtxPushCurrent || !gos_driver.cuCtxPopCurrent ||
+        gos_driver.cuCtxPushCurrent((CUcontext)(uintptr_t)context) != CUDA_SUCCESS)
+        return GOS_DEVICE_HOST;
+    device = device_of_current();
+    gos_driver.cuCtxPopCurrent(&popped);
+    return device;
+}
+
+struct gos_place gos_place_of_context(void)
+{
+    uint64_t context = current_context();
+    uint64_t generation = gos_handle_generation();
+
+    if (context && last_context.place.context == context && last_context.generation == generation)
+        return last_context.place;
+
+    struct gos_place place = {GOS_DEVICE_HOST, GOS_HOME_UNKNOWN, context};
+    if (context) {
+        place.device = device_of_current();
+        place.home = gos_home_intern(&(struct gos_home){.context = context});
+        gos_context_seen(context, place.device);
+    }
+    last_context.place = place;
+    last_context.generation = generation;
+    return place;
+}
+
+/* The legacy and per-thread default streams have these fixed handles (cuda.h). */
+static bool is_default(uint64_t stream)
+{
+    return stream <= 2;
+}
+
+static uint32_t device_of_stream(uint64_t stream, const struct gos_place *current)
+{
+    CUcontext context = NULL;
+
+    if (is_default(stream) || !gos_driver.cuStreamGetCtx ||
+        gos_driver.cuStreamGetCtx((CUstream)(uintptr_t)stream, &context) != CUDA_SUCCESS)
+        return current->device;
+    if ((uint64_t)(uintptr_t)context == current->context)
+        return current->device;
+    return device_of((uint64_t)(uintptr_t)context);
+}
+
+static uint64_t current_pool(uint32_t device)
+{
+    CUmemoryPool pool = NULL;
+    CUmemoryPool standard = NULL;
+    struct gos_pool_info info;
+
+    if (device >= GOS_DEVICE_MAX || !gos_driver.cuDeviceGetMemPool ||
+        gos_driver.cuDeviceGetMemPool(&pool, (CUdevice)device) != CUDA_SUCCESS)
+        return 0;
+    if (!gos_pool_find((uint64_t)(uintptr_t)pool, &info)) {
+        if (gos_driver.cuDeviceGetDefaultMemPool)
+            gos_driver.cuDeviceGetDefaultMemPool(&standard, (CUdevice)device);
+        gos_pool_seen(&(struct gos_pool_info){.pool = (uint64_t)(uintptr_t)pool,
+                                              .device = device,
+                                              .is_default = pool == standard});
+    }
+    return (uint64_t)(uintptr_t)pool;
+}
+
+struct gos_place gos_place_of_stream(uint64_t stream, uint64_t pool)
+{
+    struct gos_place current = gos_place_of_context();
+    uint64_t generation = gos_handle_generation();
+
+    if (last_stream.place.home && last_stream.stream == stream && last_stream.pool == pool &&
+        last_stream.context == current.context && last_stream.generation == generation)
+        return last_stream.place;
+
+    struct gos_place place = current;
+    struct gos_pool_info info = {.pool = pool};
+    if (pool && gos_pool_find(pool, &info))
+        place.device = info.device;
+    else
+        place.device = device_of_stream(stream, &current);
+    if (!pool)
+        info.pool = current_pool(place.device);
+    place.home = gos_home_intern(&(struct gos_home){.stream = stream, .pool = info.pool});
+    last_stream.stream = stream;
+    last_stream.pool = pool;
+    last_stream.context = current.context;
+    last_stream.generation = generation;
+    last_stream.place = place;
+    return place;
+}
+
+bool gos_place_is_captured(uint64_t stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    if (gos_capture_count() == 0)
+        return false;
+    if (gos_capture_has(stream))
+        return true;
+    return gos_driver.cuStreamIsCapturing &&
+           gos_driver.cuStreamIsCapturing((CUstream)(uintptr_t)stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}

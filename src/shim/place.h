@@ -1,0 +1,26 @@
+/*
+ * Where an allocation is: device and home from the context, the stream or the
+ * pool, asked of the driver once and remembered per thread.  Hook context.
+ */
+#ifndef GOS_SHIM_PLACE_H
+#define GOS_SHIM_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gos_place {
+    uint32_t device; /* ordinal; GOS_DEVICE_HOST when no context tells */
+    uint16_t home;
+    uint64_t context;
+};
+
+/* Of the thread's current context. */
+struct gos_place gos_place_of_context(void);
+
+/* Of a stream (0, 1, 2: the default streams of the current context) and a pool (0: its current one). */
+struct gos_place gos_place_of_stream(uint64_t stream, uint64_t pool);
+
+/* Is the stream being captured?  One relaxed load while nothing is captured anywhere. */
+bool gos_place_is_captured(uint64_t stream);
+
+#endif

@@ -1,0 +1,69 @@
+/* The functions of include/gpuoomshim.h. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "../../include/gpuoomshim.h"
+#include "../base/thread.h"
+#include "../track/registry.h"
+#include "episode.h"
+#include "failure.h"
+#include "state.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int gpuoomshim_snapshot(const char *prefix)
+{
+    int saved = errno;
+
+    if (!gos_shim_active())
+        return -ENODEV;
+    gos_thread.depth++;
+    int result = gos_failure_snapshot(prefix);
+    gos_thread.depth--;
+    errno = saved;
+    return result;
+}
+
+static const enum gos_kind device_kinds[] = {GOS_KIND_DEVICE, GOS_KIND_POOL, GOS_KIND_PHYSICAL,
+                                             GOS_KIND_ARRAY, GOS_KIND_MANAGED};
+
+static struct gos_total total_of(int device)
+{
+    struct gos_total sum = {0, 0};
+
+    if (device == -1)
+        return gos_registry_total(GOS_DEVICE_HOST, GOS_KIND_HOST);
+    if (device < 0 || device >= GOS_DEVICE_MAX)
+        return sum;
+    for (size_t i = 0; i < sizeof device_kinds / sizeof device_kinds[0]; i++) {
+        struct gos_total one = gos_registry_total((uint32_t)device, device_kinds[i]);
+        sum.live_bytes += one.live_bytes;
+        sum.live_count += one.live_count;
+    }
+    return sum;
+}
+
+EXPORT uint64_t gpuoomshim_live_bytes(int device)
+{
+    return total_of(device).live_bytes;
+}
+
+EXPORT uint64_t gpuoomshim_live_count(int device)
+{
+    return total_of(device).live_count;
+}
+
+EXPORT uint64_t gpuoomshim_peak_bytes(int device)
+{
+    return device >= 0 && device < GOS_DEVICE_MAX ? gos_registry_peak_bytes((uint32_t)device) : 0;
+}
+
+EXPORT uint64_t gpuoomshim_failure_count(void)
+{
+    return gos_episode_failure_count();
+}
+
+EXPORT uint64_t gpuoomshim_survived_count(void)
+{
+    return gos_episode_survived_count();
+}

@@ -1,0 +1,327 @@
+#include "pending.h"
+
+#include <stdatomic.h>
+
+#include "../base/lock.h"
+#include "../base/loss.h"
+#include "../base/thread.h"
+#include "handle_map.h"
+#include "table.h"
+
+/*
+ * An open hash table, half empty, whose chains are found by stream and thread:
+ * the slots of one stream under several contexts are in one chain.  Readers
+ * take no lock; a slot is published and withdrawn by its state.
+ */
+#define SLOT_COUNT (2 * GOS_STREAM_MAX)
+
+/* Threads that free on one stream write lines of their own. */
+#define STRIPE_COUNT 16
+
+enum { NEVER_USED, GIVEN_UP, IN_USE };
+
+struct stripe {
+    _Alignas(64) _Atomic uint64_t bytes;
+    _Atomic uint64_t count;
+};
+
+struct slot {
+    _Alignas(64) _Atomic uint32_t state;
+    _Atomic uint32_t device;
+    _Atomic uint32_t thread; /* owner of a per-thread stream, else 0 */
+    _Atomic uint64_t stream;
+    _Atomic uint64_t context;
+    struct stripe stripes[STRIPE_COUNT];
+};
+
+struct key {
+    uint64_t stream;
+    uint64_t context;
+    uint32_t thread;
+};
+
+static struct slot slots[SLOT_COUNT]; /* pages that no stream uses cost nothing */
+static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_POOL);
+static uint32_t in_use;         /* under the lock */
+static _Atomic bool is_touched; /* some slot was used since the process began */
+static _Atomic bool is_crowded; /* full, and every stream has something pending */
+
+/* Where this thread's last free went; valid for one generation. */
+static __thread struct {
+    struct slot *slot;
+    uint64_t generation;
+} last __attribute__((tls_model("initial-exec")));
+
+#define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define STORE(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
+
+enum { LEGACY_STREAM = 1, PER_THREAD_STREAM = 2, LAST_SPECIAL_STREAM = PER_THREAD_STREAM };
+
+static struct key key_of(uint64_t stream, uint64_t context, bool per_thread)
+{
+    if (stream > LAST_SPECIAL_STREAM)
+        return (struct key){stream, context, 0};
+    if (stream == PER_THREAD_STREAM || (stream == 0 && per_thread))
+        return (struct key){0, context, gos_thread_index()};
+    return (struct key){0, context, 0};
+}
+
+static bool is_used(const struct slot *slot)
+{
+    return atomic_load_explicit(&slot->state, memory_order_acquire) == IN_USE;
+}
+
+static bool matches(const struct slot *slot, const struct key *key)
+{
+    return is_used(slot) && LOAD(slot->stream) == key->stream &&
+           LOAD(slot->context) == key->context && LOAD(slot->thread) == key->thread;
+}
+
+static uint32_t chain_start(uint64_t stream, uint32_t thread)
+{
+    return (uint32_t)gos_table_mix(stream + ((uint64_t)thread << 48)) % SLOT_COUNT;
+}
+
+/* The next slot of a chain, or NULL behind its end; *step counts from 0. */
+static struct slot *next_in_chain(uint32_t start, uint32_t *step)
+{
+    struct slot *slot = &slots[(start + *step) % SLOT_COUNT];
+
+    if (*step == SLOT_COUNT ||
+        atomic_load_explicit(&slot->state, memory_order_acquire) == NEVER_USED)
+        return NULL;
+    ++*step;
+    return slot;
+}
+
+static struct slot *find(const struct key *key)
+{
+    uint32_t start = chain_start(key->stream, key->thread);
+    uint32_t step = 0;
+    struct slot *slot;
+
+    while ((slot = next_in_chain(start, &step)) && !matches(slot, key))
+        ;
+    return slot;
+}
+
+/*
+ * Behind a slot that was never used no chain goes on, so slots that were given
+ * up right before one can be as if never used; chains stay short that way.
+ */
+static void shorten_chains(uint32_t index)
+{
+    while (LOAD(slots[(index + 1) % SLOT_COUNT].state) == NEVER_USED &&
+           LOAD(slots[index].state) == GIVEN_UP) {
+        STORE(slots[index].state, NEVER_USED);
+        index = (index + SLOT_COUNT - 1) % SLOT_COUNT;
+    }
+}
+
+static void give_up(struct slot *slot)
+{
+    atomic_store_explicit(&slot->state, GIVEN_UP, memory_order_release);
+    shorten_chains((uint32_t)(slot - slots));
+    in_use--;
+    STORE(is_crowded, false);
+}
+
+static uint64_t count_of(const struct slot *slot)
+{
+    uint64_t count = 0;
+
+    for (int i = 0; i < STRIPE_COUNT; i++)
+        count += LOAD(slot->stripes[i].count);
+    return count;
+}
+
+static uint64_t bytes_of(const struct slot *slot)
+{
+    uint64_t bytes = 0;
+
+    for (int i = 0; i < STRIPE_COUNT; i++)
+        bytes += LOAD(slot->stripes[i].bytes);
+    return bytes;
+}
+
+static void clear(struct slot *slot)
+{
+    for (int i = 0; i < STRIPE_COUNT; i++) {
+        STORE(slot->stripes[i].bytes, 0);
+        STORE(slot->stripes[i].count, 0);
+    }
+    STORE(is_crowded, false);
+}
+
+static void give_up_drained(void)
+{
+    for (uint32_t i = 0; i < SLOT_COUNT; i++) {
+        if (is_used(&slots[i]) && !count_of(&slots[i]))
+            give_up(&slots[i]);
+    }
+    STORE(is_crowded, in_use == GOS_STREAM_MAX);
+    gos_handle_invalidate();
+}
+
+static struct slot *vacant_slot(const struct key *key)
+{
+    uint32_t i = chain_start(key->stream, key->thread);
+
+    while (is_used(&slots[i]))
+        i = (i + 1) % SLOT_COUNT;
+    return &slots[i];
+}
+
+static struct slot *create(const struct key *key, uint32_t device)
+{
+    struct slot *slot = find(key);
+
+    if (slot)
+        return slot;
+    if (in_use == GOS_STREAM_MAX)
+        give_up_drained();
+    if (in_use == GOS_STREAM_MAX)
+        return NULL;
+    STORE(is_touched, true);
+    slot = vacant_slot(key);
+    STORE(slot->stream, key->stream);
+    STORE(slot->context, key->context);
+    STORE(slot->thread, key->thread);
+    STORE(slot->device, device);
+    clear(slot);
+    atomic_store_explicit(&slot->state, IN_USE, memory_order_release);
+    in_use++;
+    return slot;
+}
+
+static struct slot *find_or_create(const struct key *key, uint32_t device)
+{
+    struct slot *slot = find(key);
+
+    if (slot || LOAD(is_crowded))
+        return slot;
+    gos_lock_acquire(&lock);
+    slot = create(key, device);
+    gos_lock_release(&lock);
+    return slot;
+}
+
+/* The generation is read before the slot is looked for: what dies in between is noticed. */
+static struct slot *slot_for(const struct key *key, uint32_t device)
+{
+    uint64_t generation = gos_handle_generation();
+
+    if (last.slot && last.generation == generation && matches(last.slot, key))
+        return last.slot;
+    last.slot = find_or_create(key, device);
+    last.generation = generation;
+    return last.slot;
+}
+
+void gos_pending_add(const struct gos_pending *one)
+{
+    struct key key = key_of(one->stream, one->context, one->per_thread);
+    struct slot *slot = slot_for(&key, one->device);
+    struct stripe *stripe;
+
+    if (!slot) {
+        gos_loss_count(GOS_LOSS_TABLE);
+        return;
+    }
+    stripe = &slot->stripes[gos_thread_index() % STRIPE_COUNT];
+    atomic_fetch_add_explicit(&stripe->bytes, one->bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stripe->count, one->count, memory_order_relaxed);
+}
+
+static void drain_default(uint64_t context, uint32_t thread)
+{
+    struct key key = {0, context, thread};
+    struct slot *slot = find(&key);
+
+    if (slot)
+        clear(slot);
+}
+
+/* A stream that was created is the same under whichever context it was used. */
+static void visit_stream(uint64_t stream, void (*visit)(struct slot *))
+{
+    uint32_t start = chain_start(stream, 0);
+    uint32_t step = 0;
+    struct slot *slot;
+
+    while ((slot = next_in_chain(start, &step))) {
+        if (is_used(slot) && LOAD(slot->stream) == stream && !LOAD(slot->thread))
+            visit(slot);
+    }
+}
+
+void gos_pending_drained(uint64_t stream, uint64_t context)
+{
+    gos_lock_acquire(&lock);
+    if (stream > LAST_SPECIAL_STREAM)
+        visit_stream(stream, clear);
+    if (stream == 0 || stream == LEGACY_STREAM)
+        drain_default(context, 0);
+    if (stream == 0 || stream == PER_THREAD_STREAM)
+        drain_default(context, gos_thread_index());
+    gos_lock_release(&lock);
+}
+
+void gos_pending_stream_destroyed(uint64_t stream)
+{
+    if (stream <= LAST_SPECIAL_STREAM)
+        return;
+    gos_lock_acquire(&lock);
+    visit_stream(stream, give_up);
+    gos_lock_release(&lock);
+    gos_handle_invalidate();
+}
+
+void gos_pending_context_destroyed(uint64_t context)
+{
+    gos_lock_acquire(&lock);
+    for (uint32_t i = 0; in_use && i < SLOT_COUNT; i++) {
+        if (is_used(&slots[i]) && LOAD(slots[i].context) == context)
+            give_up(&slots[i]);
+    }
+    gos_lock_release(&lock);
+    gos_handle_invalidate();
+}
+
+static struct gos_pending values(const struct slot *slot)
+{
+    return (struct gos_pending){
+        .stream = LOAD(slot->stream),
+        .context = LOAD(slot->context),
+        .device = LOAD(slot->device),
+        .per_thread = LOAD(slot->thread) != 0,
+        .thread = LOAD(slot->thread),
+        .bytes = bytes_of(slot),
+        .count = count_of(slot),
+    };
+}
+
+size_t gos_pending_list(struct gos_pending *pending, size_t max)
+{
+    size_t count = 0;
+
+    gos_lock_acquire(&lock);
+    for (uint32_t i = 0; count < max && i < SLOT_COUNT; i++) {
+        if (is_used(&slots[i]) && count_of(&slots[i]))
+            pending[count++] = values(&slots[i]);
+    }
+    gos_lock_release(&lock);
+    return count;
+}
+
+void gos_pending_reset_after_fork(void)
+{
+    gos_lock_reset(&lock);
+    for (uint32_t i = 0; LOAD(is_touched) && i < SLOT_COUNT; i++) {
+        if (LOAD(slots[i].state) != NEVER_USED)
+            STORE(slots[i].state, NEVER_USED);
+    }
+    in_use = 0;
+    STORE(is_crowded, false);
+    last.slot = NULL;
+}

@@ -1,0 +1,97 @@
+#include "pool.h"
+
+#include "handle_map.h"
+
+static struct gos_handle_slot slots[GOS_POOL_MAX];
+static struct gos_handle_map pools = GOS_HANDLE_MAP_INIT(slots);
+
+/* All of a pool's facts in one number, so that a lock-free reader sees them together. */
+enum { SITE_SHIFT = 32, DEFAULT_BIT = 1 << 8, IMPORTED_BIT = 1 << 9, DEVICE_MASK = 0xff };
+
+static uint64_t pack(const struct gos_pool_info *info)
+{
+    return (uint64_t)info->site << SITE_SHIFT | (info->is_default ? DEFAULT_BIT : 0u) |
+           (info->imported ? IMPORTED_BIT : 0u) | (info->device & DEVICE_MASK);
+}
+
+static struct gos_pool_info unpack(uint64_t pool, uint64_t value)
+{
+    return (struct gos_pool_info){
+        .pool = pool,
+        .device = (uint32_t)value & DEVICE_MASK,
+        .is_default = value & DEFAULT_BIT,
+        .imported = value & IMPORTED_BIT,
+        .site = (uint32_t)(value >> SITE_SHIFT),
+    };
+}
+
+static struct gos_pool_info merge(struct gos_pool_info known, const struct gos_pool_info *seen)
+{
+    known.is_default |= seen->is_default;
+    known.imported |= seen->imported;
+    if (!known.site)
+        known.site = seen->site;
+    return known;
+}
+
+bool gos_pool_seen(const struct gos_pool_info *info)
+{
+    struct gos_pool_info known;
+    uint64_t value = pack(info);
+
+    if (gos_pool_find(info->pool, &known)) {
+        known = merge(known, info);
+        if (pack(&known) == value)
+            return true;
+        value = pack(&known);
+    }
+    return gos_handle_map_put(&pools, info->pool, value);
+}
+
+bool gos_pool_find(uint64_t pool, struct gos_pool_info *info)
+{
+    uint64_t value;
+
+    if (!gos_handle_map_get(&pools, pool, &value))
+        return false;
+    *info = unpack(pool, value);
+    return true;
+}
+
+void gos_pool_destroyed(uint64_t pool)
+{
+    gos_handle_map_remove(&pools, pool);
+}
+
+struct list {
+    struct gos_pool_info *pools;
+    size_t count;
+    size_t max;
+};
+
+static bool append(uint64_t pool, uint64_t value, void *arg)
+{
+    struct list *list = arg;
+
+    if (list->count == list->max)
+        return false;
+    list->pools[list->count++] = unpack(pool, value);
+    return true;
+}
+
+size_t gos_pool_list(struct gos_pool_info *infos, size_t max)
+{
+    struct list list = {infos, 0, max};
+
+    gos_handle_map_walk(&pools, append, &list);
+    return list.count;
+}
+
+void gos_pool_reset_after_fork(void)
+{
+    gos_handle_map_reset_after_fork(&pools);
+    gos_context_reset_after_fork();
+    gos_pending_reset_after_fork();
+    gos_capture_reset_after_fork();
+    gos_handle_invalidate();
+}

@@ -1,0 +1,328 @@
+#include "python_frames.h"
+
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "../base/memory.h"
+#include "../base/module.h"
+#include "python_guard.h"
+#include "python_layout.h"
+#include "python_text.h"
+#include "stack_hash.h"
+
+#define OBJECT_TYPE 8
+#define BYTES_SIZE 16
+#define BYTES_DATA 32
+#define BYTES_MAX (1u << 24)
+
+/* A chain of frames longer than this is damaged; CPython's own limit is far lower. */
+#define WALK_MAX 4096
+
+/* Without an interpreter, look for one at every so many captures of a thread. */
+#define SEARCH_EVERY 64
+
+struct interpreter {
+    struct gos_python_layout layout;
+    void *(*thread_state)(void);
+    uintptr_t code_type;
+    const char *version;
+};
+
+static struct interpreter found;
+static _Atomic(const struct interpreter *) interpreter;
+static _Atomic(const char *) unsupported;
+static atomic_flag searching = ATOMIC_FLAG_INIT;
+static _Atomic uint64_t searched_loads;
+static __thread uint32_t captures_without __attribute__((tls_model("initial-exec")));
+
+static uintptr_t word_at(uintptr_t address)
+{
+    uintptr_t word;
+    memcpy(&word, (const void *)address, sizeof word);
+    return word;
+}
+
+static uint32_t half_at(uintptr_t address)
+{
+    uint32_t half;
+    memcpy(&half, (const void *)address, sizeof half);
+    return half;
+}
+
+/* --- finding the interpreter --------------------------------------------------------------- */
+
+static int note_loads(struct dl_phdr_info *info, size_t bytes, void *loads)
+{
+    (void)bytes;
+    *(uint64_t *)loads = info->dlpi_adds;
+    return 1;
+}
+
+/* How many objects the loader has loaded so far: a search finds nothing new until it grows. */
+static uint64_t count_loads(void)
+{
+    uint64_t loads = 0;
+    dl_iterate_phdr(note_loads, &loads);
+    return loads;
+}
+
+/*
+ * An executable with an interpreter inside may also load a libpython that
+ * nobody uses: only one that was initialised counts.
+ */
+static bool holds_interpreter(const struct gos_module *module, void *asleep)
+{
+    if (!gos_module_symbol(module, "PyCode_Type"))
+        return false;
+    uintptr_t is_initialized = gos_module_symbol(module, "Py_IsInitialized");
+    if (!is_initialized)
+        return false;
+    if (((int (*)(void))is_initialized)())
+        return true;
+    *(bool *)asleep = true;
+    return false;
+}
+
+static uint32_t parse_number(const char **text)
+{
+    uint32_t number = 0;
+    for (; **text >= '0' && **text <= '9'; (*text)++)
+        number = number * 10 + (uint32_t)(**text - '0');
+    return number;
+}
+
+/* "3.10.13 (main, …" as PY_VERSION_HEX writes it, without the release level. */
+static uint32_t parse_version(const char *text)
+{
+    uint32_t major = parse_number(&text);
+    text += *text == '.';
+    uint32_t minor = parse_number(&text);
+    text += *text == '.';
+    return major << 24 | minor << 16 | parse_number(&text) << 8;
+}
+
+/* Py_Version exists from 3.11 on; older ones tell only in words. */
+static uint32_t version_of(const struct gos_module *module, const char *words)
+{
+    uintptr_t number = gos_module_symbol(module, "Py_Version");
+    return number ? (uint32_t)word_at(number) : parse_version(words);
+}
+
+static void give_up(const char *why)
+{
+    atomic_store_explicit(&unsupported, why, memory_order_release);
+}
+
+static bool adopt(const struct gos_module *module)
+{
+    uintptr_t thread_state = gos_module_symbol(module, "PyGILState_GetThisThreadState");
+    uintptr_t get_version = gos_module_symbol(module, "Py_GetVersion");
+    if (!thread_state || !get_version) {
+        give_up("the Python interpreter does not export what is needed");
+        return false;
+    }
+    const char *words = ((const char *(*)(void))get_version)();
+    uint32_t version = version_of(module, words);
+    const void *runtime = (const void *)gos_module_symbol(module, "_PyRuntime");
+    const char *why = gos_python_layout_find(version, runtime, &found.layout);
+    if (why) {
+        give_up(why);
+        return false;
+    }
+    found.thread_state = (void *(*)(void))thread_state;
+    found.code_type = gos_module_symbol(module, "PyCode_Type");
+    found.version = gos_arena_intern(words, strcspn(words, " "));
+    atomic_store_explicit(&interpreter, &found, memory_order_release);
+    return true;
+}
+
+/* One thread at a time; found is written only here, before it is published. */
+static bool search_modules(uint64_t loads)
+{
+    bool asleep = false;
+    const struct gos_module *module = gos_module_search(holds_interpreter, &asleep);
+    bool is_found = module && adopt(module);
+    /* An interpreter that is not initialised yet can wake up without anything being loaded. */
+    atomic_store_explicit(&searched_loads, asleep ? 0 : loads, memory_order_relaxed);
+    return is_found;
+}
+
+static bool is_found(void)
+{
+    return atomic_load_explicit(&interpreter, memory_order_acquire) != NULL;
+}
+
+bool gos_python_find(void)
+{
+    if (is_found())
+        return true;
+    if (gos_python_unsupported())
+        return false;
+    uint64_t loads = count_loads();
+    if (loads == atomic_load_explicit(&searched_loads, memory_order_relaxed))
+        return false;
+    if (atomic_flag_test_and_set_explicit(&searching, memory_order_acquire))
+        return false;
+    bool result = is_found() || search_modules(loads);
+    atomic_flag_clear_explicit(&searching, memory_order_release);
+    return result;
+}
+
+/* The interpreter, or NULL; looks for one now and then. */
+static const struct interpreter *current_interpreter(void)
+{
+    const struct interpreter *python = atomic_load_explicit(&interpreter, memory_order_acquire);
+    if (python || captures_without++ % SEARCH_EVERY != 0)
+        return python;
+    gos_python_find();
+    return atomic_load_explicit(&interpreter, memory_order_acquire);
+}
+
+/* --- capturing ------------------------------------------------------------------------------ */
+
+static bool is_code(const struct interpreter *python, uintptr_t code)
+{
+    return code && code % sizeof(uintptr_t) == 0 &&
+           word_at(code + OBJECT_TYPE) == python->code_type;
+}
+
+static uintptr_t newest_frame(const struct gos_python_layout *layout, uintptr_t thread_state)
+{
+    uintptr_t frame = word_at(thread_state + layout->thread_frame);
+    return layout->has_cframe && frame ? word_at(frame + layout->cframe_current) : frame;
+}
+
+/*
+ * From 3.12 on every code object has a number of its own (0 only after 2^32 of
+ * them); before, its contents must tell it from one that had its address.
+ */
+static uint32_t guard_of(const struct gos_python_layout *layout, uintptr_t code)
+{
+    uint32_t version = layout->code_version ? half_at(code + layout->code_version) : 0;
+    return version ? version : gos_python_guard(layout, code);
+}
+
+/* Bytes into the bytecode; 0 before the first instruction. */
+static uint32_t position_of(const struct gos_python_layout *layout, uintptr_t frame, uintptr_t code)
+{
+    uintptr_t instruction = word_at(frame + layout->frame_position);
+    uintptr_t start = code + layout->code_instructions;
+    return instruction < start ? 0 : (uint32_t)(instruction - start);
+}
+
+static uint32_t index_of(const struct gos_python_layout *layout, uintptr_t frame)
+{
+    int32_t index = (int32_t)half_at(frame + layout->frame_position);
+    return index < 0 ? 0 : (uint32_t)index * layout->position_scale;
+}
+
+static bool is_stand_in(const struct gos_python_layout *layout, uintptr_t frame)
+{
+    return layout->frame_owner &&
+           *(const uint8_t *)(frame + layout->frame_owner) >= GOS_PYTHON_OWNER_STAND_IN;
+}
+
+/*
+ * The two walks take the interpreter by value: what is written to the stack
+ * then cannot change the offsets, which stay in registers.
+ */
+static void walk_objects(struct interpreter python, uintptr_t frame, struct gos_stack *stack,
+                         uint32_t max)
+{
+    const struct gos_python_layout *layout = &python.layout;
+    uint64_t hash = GOS_STACK_HASH_START;
+    uint32_t count = 0;
+    for (uint32_t walked = 0; frame && count < max && walked < WALK_MAX; walked++) {
+        uintptr_t code = word_at(frame + layout->frame_code);
+        if (is_code(&python, code)) {
+            struct gos_python_ref ref = {code, index_of(layout, frame), guard_of(layout, code)};
+            stack->python[count++] = ref;
+            hash = gos_stack_hash_add(hash, &ref);
+        }
+        frame = word_at(frame + layout->frame_previous);
+    }
+    stack->python_count = count;
+    stack->python_hash = gos_stack_hash_finish(hash);
+}
+
+static void walk_frames(struct interpreter python, uintptr_t frame, struct gos_stack *stack,
+                        uint32_t max)
+{
+    const struct gos_python_layout *layout = &python.layout;
+    uint64_t hash = GOS_STACK_HASH_START;
+    uint32_t count = 0;
+    for (uint32_t walked = 0; frame && count < max && walked < WALK_MAX; walked++) {
+        uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
+        if (!is_stand_in(layout, frame) && is_code(&python, code)) {
+            struct gos_python_ref ref = {code, position_of(layout, frame, code),
+                                         guard_of(layout, code)};
+            stack->python[count++] = ref;
+            hash = gos_stack_hash_add(hash, &ref);
+        }
+        frame = word_at(frame + layout->frame_previous);
+    }
+    stack->python_count = count;
+    stack->python_hash = gos_stack_hash_finish(hash);
+}
+
+void gos_python_capture(struct gos_stack *stack, uint32_t max)
+{
+    const struct interpreter *python = current_interpreter();
+    uintptr_t thread_state = python ? (uintptr_t)python->thread_state() : 0;
+    stack->python_count = 0;
+    stack->python_hash = 0;
+    if (!thread_state)
+        return;
+    uintptr_t frame = newest_frame(&python->layout, thread_state);
+    if (python->layout.has_frame_objects)
+        walk_objects(*python, frame, stack, max);
+    else
+        walk_frames(*python, frame, stack, max);
+}
+
+/* --- decoding -------------------------------------------------------------------------------- */
+
+static int line_of(const struct gos_python_layout *layout, const struct gos_python_ref *ref)
+{
+    int firstline = (int)half_at(ref->code + layout->code_firstline);
+    uintptr_t table = word_at(ref->code + layout->code_lines);
+    uintptr_t bytes = table ? word_at(table + BYTES_SIZE) : 0;
+    if (bytes > BYTES_MAX)
+        return firstline;
+    return gos_python_line(layout->lines, (const uint8_t *)(table + BYTES_DATA), bytes, firstline,
+                           ref->offset);
+}
+
+bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame *frame)
+{
+    const struct interpreter *python = atomic_load_explicit(&interpreter, memory_order_acquire);
+    if (!python || !is_code(python, ref->code))
+        return false;
+    const struct gos_python_layout *layout = &python->layout;
+    frame->file = gos_python_text(layout, word_at(ref->code + layout->code_file));
+    frame->function = gos_python_text(layout, word_at(ref->code + layout->code_function));
+    frame->line = line_of(layout, ref);
+    return true;
+}
+
+const char *gos_python_version(void)
+{
+    const struct interpreter *python = atomic_load_explicit(&interpreter, memory_order_acquire);
+    return python ? python->version : NULL;
+}
+
+const char *gos_python_unsupported(void)
+{
+    return atomic_load_explicit(&unsupported, memory_order_acquire);
+}
+
+/* The texts were in memory that the child has forgotten; the interpreter is found again. */
+void gos_python_reset_after_fork(void)
+{
+    atomic_store(&interpreter, NULL);
+    atomic_store(&unsupported, NULL);
+    atomic_store(&searched_loads, 0);
+    atomic_flag_clear(&searching);
+    captures_without = 0;
+}

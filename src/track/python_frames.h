@@ -1,0 +1,38 @@
+/*
+ * CPython's frames of the calling thread, read from memory: no GIL, no call
+ * that can allocate, take a critical section or run Python code.  Safe because
+ * the thread is inside a C call, so nobody edits its chain of frames.
+ *
+ * CPython 3.8 to 3.14, default builds; 3.13+ through its own
+ * _Py_DebugOffsets.  An unknown version switches Python stacks off.
+ */
+#ifndef GOS_TRACK_PYTHON_FRAMES_H
+#define GOS_TRACK_PYTHON_FRAMES_H
+
+#include "site.h"
+
+/*
+ * Find the interpreter in this process, if it has one by now: walks modules
+ * for Py_Version/Py_GetVersion, PyCode_Type, PyGILState_GetThisThreadState.
+ * Cheap when already found; tried again while none is found, at most once per
+ * new set of loaded modules.  Hook context: yes.
+ */
+bool gos_python_find(void);
+
+/*
+ * Frames of the calling thread into stack->python, with their hash; none
+ * without an interpreter or a thread state.  Hook context: yes.
+ */
+void gos_python_capture(struct gos_stack *stack, uint32_t max);
+
+/* File, qualified name and line of a captured frame, as permanent strings. */
+bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame *frame);
+
+/* "3.12.3", or NULL without an interpreter. */
+const char *gos_python_version(void);
+/* Why Python stacks are off ("CPython 3.15 is not known"), or NULL. */
+const char *gos_python_unsupported(void);
+
+void gos_python_reset_after_fork(void);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * Where CPython keeps what a stack needs: offsets into its thread state,
+ * frames, code objects and strings, for default builds on 64-bit machines.
+ *
+ * The offsets of 3.8 to 3.13 were checked against the headers of each release;
+ * 3.14's come from published readers of its frames.  From 3.13 on the
+ * interpreter describes itself (_Py_DebugOffsets at the start of _PyRuntime)
+ * and its word goes before ours.
+ */
+#ifndef GOS_TRACK_PYTHON_LAYOUT_H
+#define GOS_TRACK_PYTHON_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "python_lines.h"
+
+struct gos_python_layout {
+    /* 3.8 to 3.10 keep an index in a frame object; later versions a pointer to the instruction. */
+    bool has_frame_objects;
+    /* 3.11 and 3.12: thread state -> C frame -> current frame. */
+    bool has_cframe;
+    uint16_t thread_frame; /* in the thread state: the newest frame, or the C frame */
+    uint16_t cframe_current;
+    uint16_t frame_previous;
+    uint16_t frame_code;
+    uint16_t frame_position; /* index of the instruction, or pointer to it */
+    uint16_t frame_owner;    /* byte that tells stand-ins from frames; 0: there is none */
+    uint16_t position_scale; /* bytes for one step of the index */
+    uint16_t code_firstline;
+    uint16_t code_file;
+    uint16_t code_name;
+    uint16_t code_version;  /* number that no other code object has; 0: there is none */
+    uint16_t code_function; /* qualified name where there is one */
+    uint16_t code_lines;
+    uint16_t code_instructions; /* start of the bytecode; only without frame objects */
+    uint16_t text_ascii;        /* where a str's characters start */
+    uint16_t text_compact;
+    uint64_t code_mask; /* clears tag bits of the pointer to the code object */
+    enum gos_python_lines lines;
+};
+
+/* Owners from this number on are the interpreter's own stand-ins, not Python code. */
+#define GOS_PYTHON_OWNER_STAND_IN 3
+
+/*
+ * Layout for a version as PY_VERSION_HEX writes it.  `runtime` is the address
+ * of _PyRuntime, or NULL.  NULL on success, else why there is none (permanent
+ * text).
+ */
+const char *gos_python_layout_find(uint32_t version_hex, const void *runtime,
+                                   struct gos_python_layout *layout);
+
+#endif

@@ -1,0 +1,90 @@
+#include "record.h"
+
+#include <stddef.h>
+
+#include "../base/lock.h"
+#include "../base/memory.h"
+
+/* Never held together with the lock of the metadata memory, whose rank it shares. */
+static struct gos_lock stock_lock = GOS_LOCK_INIT(GOS_RANK_MEMORY);
+static struct gos_record *stock; /* full batches */
+
+static struct gos_record *take_from_stock(void)
+{
+    struct gos_record *batch;
+
+    gos_lock_acquire(&stock_lock);
+    batch = stock;
+    if (batch)
+        stock = batch->hh.prev;
+    gos_lock_release(&stock_lock);
+    return batch;
+}
+
+static void give_to_stock(struct gos_record *batch)
+{
+    gos_lock_acquire(&stock_lock);
+    batch->hh.prev = stock;
+    stock = batch;
+    gos_lock_release(&stock_lock);
+}
+
+static struct gos_record *new_batch(void)
+{
+    struct gos_record *records = gos_arena_alloc(GOS_RECORD_BATCH * sizeof(*records));
+
+    for (size_t i = 0; records && i + 1 < GOS_RECORD_BATCH; i++)
+        records[i].hh.next = &records[i + 1];
+    return records;
+}
+
+static void reload(struct gos_magazine *magazine)
+{
+    struct gos_record *batch = magazine->spare;
+
+    magazine->spare = NULL;
+    if (!batch)
+        batch = take_from_stock();
+    if (!batch)
+        batch = new_batch();
+    magazine->loaded = batch;
+    magazine->loaded_count = batch ? GOS_RECORD_BATCH : 0;
+}
+
+struct gos_record *gos_record_take(struct gos_magazine *magazine)
+{
+    struct gos_record *record;
+
+    if (!magazine->loaded)
+        reload(magazine);
+    record = magazine->loaded;
+    if (record) {
+        magazine->loaded = record->hh.next;
+        magazine->loaded_count--;
+    }
+    return record;
+}
+
+static void unload(struct gos_magazine *magazine)
+{
+    if (magazine->spare)
+        give_to_stock(magazine->spare);
+    magazine->spare = magazine->loaded;
+    magazine->loaded = NULL;
+    magazine->loaded_count = 0;
+}
+
+void gos_record_give(struct gos_magazine *magazine, struct gos_record *record)
+{
+    if (magazine->loaded_count == GOS_RECORD_BATCH)
+        unload(magazine);
+    record->hh.next = magazine->loaded;
+    magazine->loaded = record;
+    magazine->loaded_count++;
+}
+
+void gos_record_reset_after_fork(void)
+{
+    gos_lock_reset(&stock_lock);
+    stock = NULL;
+}

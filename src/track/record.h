@@ -1,0 +1,47 @@
+/*
+ * An allocation in memory, and where its memory comes from.
+ *
+ * Each shard keeps unused records in a magazine; full magazines that it does
+ * not need go to a common stock, so that a program whose allocations move to
+ * other addresses, and so to other shards, uses the same memory again.
+ *
+ * A magazine is protected by its owner's lock.  Hook context: yes.
+ */
+#ifndef GOS_TRACK_RECORD_H
+#define GOS_TRACK_RECORD_H
+
+#include <stdint.h>
+
+#include "kind.h"
+#include "table.h"
+
+/* Its address is the hash handle's key, the space of that address the key's length. */
+struct gos_record {
+    uint64_t bytes : 48;
+    uint64_t kind : 8;
+    uint64_t device : 8;
+    uint32_t site;
+    uint32_t sequence;
+    uint32_t born_ms;
+    uint16_t home;
+    uint16_t thread;
+    UT_hash_handle hh; /* unused record: next in its chain, prev is the next chain in stock */
+};
+_Static_assert(sizeof(struct gos_record) == 80, "the budget per live allocation is 96 bytes");
+_Static_assert((int)GOS_KIND_COUNT <= 255, "the field is wide enough");
+
+/* Records that change hands at once. */
+#define GOS_RECORD_BATCH 48
+
+/* Two chains: a shard that takes and gives around the edge of one stays by itself. */
+struct gos_magazine {
+    struct gos_record *loaded;
+    struct gos_record *spare; /* NULL or a full batch */
+    uint32_t loaded_count;
+};
+
+struct gos_record *gos_record_take(struct gos_magazine *magazine); /* not zeroed; NULL on failure */
+void gos_record_give(struct gos_magazine *magazine, struct gos_record *record);
+void gos_record_reset_after_fork(void); /* the stock */
+
+#endif

@@ -1,0 +1,52 @@
+#include "site_cache.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define WORDS_PER_REF (sizeof(struct gos_python_ref) / sizeof(uint64_t))
+
+_Static_assert(sizeof(struct gos_python_ref) % sizeof(uint64_t) == 0, "references are whole words");
+_Static_assert(sizeof(uintptr_t) == sizeof(uint64_t), "addresses are words");
+
+static bool holds(const struct gos_site_cache *cache, const struct gos_site_cache_entry *entry,
+                  const struct gos_stack *stack)
+{
+    const uint64_t *words = &cache->words[entry->at];
+    return entry->native_count == stack->native_count &&
+           entry->python_count == stack->python_count &&
+           memcmp(words, stack->native, stack->native_count * sizeof *words) == 0 &&
+           memcmp(words + stack->native_count, stack->python,
+                  stack->python_count * sizeof stack->python[0]) == 0;
+}
+
+uint32_t gos_site_cache_find(const struct gos_site_cache *cache, const struct gos_stack *stack,
+                             uint64_t hash)
+{
+    const struct gos_site_cache_entry *entry = &cache->entries[hash % GOS_SITE_CACHE_ENTRIES];
+    return entry->hash == hash && holds(cache, entry, stack) ? entry->id : 0;
+}
+
+static void forget_all(struct gos_site_cache *cache)
+{
+    memset(cache->entries, 0, sizeof cache->entries);
+    cache->word_count = 0;
+}
+
+void gos_site_cache_put(struct gos_site_cache *cache, const struct gos_stack *stack, uint64_t hash,
+                        uint32_t id)
+{
+    uint32_t python_words = stack->python_count * (uint32_t)WORDS_PER_REF;
+    if (cache->word_count + stack->native_count + python_words > GOS_SITE_CACHE_WORDS)
+        forget_all(cache);
+    uint64_t *words = &cache->words[cache->word_count];
+    memcpy(words, stack->native, stack->native_count * sizeof *words);
+    memcpy(words + stack->native_count, stack->python, python_words * sizeof *words);
+    cache->entries[hash % GOS_SITE_CACHE_ENTRIES] = (struct gos_site_cache_entry){
+        .hash = hash,
+        .id = id,
+        .at = cache->word_count,
+        .native_count = (uint16_t)stack->native_count,
+        .python_count = (uint16_t)stack->python_count,
+    };
+    cache->word_count += stack->native_count + python_words;
+}

@@ -1,0 +1,219 @@
+#include "unwind.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "../base/loss.h"
+#include "../base/module.h"
+#include "../base/options.h"
+#include "python_frames.h"
+#include "recall.h"
+#include "recall_learn.h"
+#include "site_intern.h"
+#include "stack_cache.h"
+#include "stack_hash.h"
+#include "unwinder.h"
+
+/* Frames of the walking itself and of our hooks, above what is asked for. */
+#define OWN_FRAMES_MAX 16
+
+/* Mapped range of the object that contains us. */
+static uintptr_t own_start;
+static uintptr_t own_end;
+static _Atomic bool recall_is_off;
+
+void gos_unwind_open(void)
+{
+    const struct gos_module *own = gos_module_of((uintptr_t)&gos_unwind_open);
+    own_start = own ? own->start : 0;
+    own_end = own ? own->end : 0;
+    gos_unwinder_open();
+    gos_python_find();
+}
+
+enum gos_unwinder gos_unwind_which(void)
+{
+    return gos_unwinder_which();
+}
+
+const char *gos_unwind_name(void)
+{
+    static const char *const names[] = {"none", "libunwind", "libgcc"};
+    return names[gos_unwinder_which()];
+}
+
+/* --- walking --------------------------------------------------------------------------------- */
+
+static bool is_own(uintptr_t address)
+{
+    return address >= own_start && address < own_end;
+}
+
+static uint32_t count_own(const uintptr_t *addresses, uint32_t count)
+{
+    uint32_t own = 0;
+    while (own < count && is_own(addresses[own]))
+        own++;
+    return own;
+}
+
+/* An unwound stack from the caller of the capturing function on. */
+struct walk {
+    uint32_t count;
+    uint32_t own;
+    uintptr_t *addresses; /* somewhere in all */
+    uintptr_t all[GOS_FRAME_MAX + OWN_FRAMES_MAX];
+};
+
+/* The frames of the walking itself end where the capturing function returns to. */
+static void walk(struct walk *walked, const struct gos_recall_key *key)
+{
+    size_t count = gos_unwinder_walk(walked->all, key->depth + OWN_FRAMES_MAX);
+    size_t start = 0;
+    while (start < count && walked->all[start] != key->caller)
+        start++;
+    walked->addresses = walked->all + start;
+    walked->count = (uint32_t)(count - start);
+    walked->own = count_own(walked->addresses, walked->count);
+    if (walked->count > walked->own + key->depth)
+        walked->count = walked->own + key->depth;
+}
+
+static void take(struct gos_stack *stack, const uintptr_t *addresses, uint32_t count, uint64_t hash)
+{
+    memcpy(stack->native, addresses, count * sizeof addresses[0]);
+    stack->native_count = count;
+    stack->native_hash = hash;
+}
+
+static uint64_t take_walk(struct gos_stack *stack, const struct walk *walked)
+{
+    const uintptr_t *kept = walked->addresses + walked->own;
+    uint32_t count = walked->count - walked->own;
+    uint64_t hash = gos_stack_hash_native(kept, count);
+    take(stack, kept, count, hash);
+    return hash;
+}
+
+/* --- recognising ----------------------------------------------------------------------------- */
+
+static bool recall_is_usable(const struct gos_stack_cache *cache)
+{
+    return cache && !atomic_load_explicit(&recall_is_off, memory_order_relaxed);
+}
+
+static void capture_by_walking(struct gos_stack_cache *cache, const struct gos_recall_key *key,
+                               struct gos_stack *stack)
+{
+    struct walk walked;
+    walk(&walked, key);
+    uint64_t hash = take_walk(stack, &walked);
+    struct gos_recall_entry *entry =
+        recall_is_usable(cache) ? gos_recall_note(&cache->recall, key, hash) : NULL;
+    if (entry)
+        gos_recall_learn(entry, walked.addresses, walked.count, walked.own);
+}
+
+/* Every so often a recognised stack is unwound as well; one difference ends the shortcut. */
+static void check_recognition(struct gos_recall *recall, const struct gos_recall_key *key,
+                              struct gos_stack *stack)
+{
+    if (++recall->recognised_count % GOS_RECALL_CHECK_EVERY != 0)
+        return;
+    struct walk walked;
+    uint64_t recognised = stack->native_hash;
+    walk(&walked, key);
+    if (take_walk(stack, &walked) == recognised)
+        return;
+    atomic_store_explicit(&recall_is_off, true, memory_order_relaxed);
+    gos_loss_count(GOS_LOSS_STACK);
+}
+
+static void capture_native(struct gos_stack_cache *cache, const struct gos_recall_key *key,
+                           struct gos_stack *stack)
+{
+    const struct gos_recall_entry *known =
+        recall_is_usable(cache) ? gos_recall_find(&cache->recall, key) : NULL;
+    if (!known) {
+        capture_by_walking(cache, key, stack);
+        return;
+    }
+    take(stack, known->addresses, known->count, known->hash);
+    check_recognition(&cache->recall, key, stack);
+}
+
+/* --- capturing ------------------------------------------------------------------------------- */
+
+static bool wants_native(void)
+{
+    return (gos_options.stack == GOS_STACK_NATIVE || gos_options.stack == GOS_STACK_BOTH) &&
+           gos_unwinder_which() != GOS_UNWINDER_NONE;
+}
+
+static bool wants_python(void)
+{
+    return gos_options.stack == GOS_STACK_PYTHON || gos_options.stack == GOS_STACK_BOTH;
+}
+
+static uint32_t bounded_depth(uint64_t depth)
+{
+    return depth < GOS_FRAME_MAX ? (uint32_t)depth : GOS_FRAME_MAX;
+}
+
+static void capture(struct gos_stack_cache *cache, const struct gos_recall_key *key,
+                    struct gos_stack *stack)
+{
+    stack->native_count = 0;
+    stack->native_hash = 0;
+    stack->python_count = 0;
+    stack->python_hash = 0;
+    if (key->depth && wants_native())
+        capture_native(cache, key, stack);
+    if (key->depth && wants_python())
+        gos_python_capture(stack, key->depth);
+}
+
+/*
+ * Each of the two entries below gives its own frame: right above the frame
+ * address lies the return address, the key's slot; right below it, by
+ * __builtin_unwind_init, the registers that the frames outside must get back.
+ * Neither may be inlined.
+ */
+static struct gos_recall_key key_of(void *frame_address, void *caller, uint64_t depth)
+{
+    return (struct gos_recall_key){
+        .slot = (uintptr_t)frame_address + sizeof(uintptr_t),
+        .caller = (uintptr_t)caller,
+        .depth = bounded_depth(depth),
+    };
+}
+
+__attribute__((noinline)) void gos_unwind_capture(struct gos_stack *stack, uint32_t depth)
+{
+    __builtin_unwind_init();
+    struct gos_recall_key key =
+        key_of(__builtin_frame_address(0), __builtin_return_address(0), depth);
+    struct gos_stack_cache *cache = gos_stack_cache_claim();
+    capture(cache, &key, stack);
+    gos_stack_cache_release(cache);
+}
+
+__attribute__((noinline)) uint32_t gos_unwind_site(void)
+{
+    __builtin_unwind_init();
+    struct gos_recall_key key =
+        key_of(__builtin_frame_address(0), __builtin_return_address(0), gos_options.stack_depth);
+    struct gos_stack stack;
+    struct gos_stack_cache *cache = gos_stack_cache_claim();
+    capture(cache, &key, &stack);
+    uint32_t id = gos_site_intern_with(cache, &stack);
+    gos_stack_cache_release(cache);
+    return id;
+}
+
+void gos_unwind_reset_after_fork(void)
+{
+    gos_unwinder_reset_after_fork();
+    atomic_store(&recall_is_off, false);
+}

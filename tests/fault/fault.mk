@@ -1,0 +1,1 @@
+fault_tests += fault_memory fault_report

@@ -1,0 +1,168 @@
+/*
+ * A report whose n-th system call fails: either both files are there and whole,
+ * or the function says so and no half-written file remains.
+ */
+#include "nth_call.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../src/base/options.h"
+#include "../../src/base/os.h"
+#include "../../src/report/report.h"
+
+static struct gos_os real;
+static char folder[256];
+
+#define FAILING(member, type, parameters, arguments, error)                                        \
+    static type failing_##member parameters                                                        \
+    {                                                                                              \
+        return fails_now() ? (type)(error) : real.member arguments;                                \
+    }
+FAILING(open, int, (const char *path, int flags, unsigned mode), (path, flags, mode), -EACCES)
+FAILING(write, ssize_t, (int fd, const void *buffer, size_t bytes), (fd, buffer, bytes), -ENOSPC)
+FAILING(close, int, (int fd), (fd), -EIO)
+FAILING(sync, int, (int fd), (fd), -EIO)
+FAILING(rename, int, (const char *from, const char *to), (from, to), -ENOSPC)
+FAILING(map, void *, (size_t bytes), (bytes), 0)
+
+static void fail_open(void)
+{
+    gos_os.open = failing_open;
+}
+static void fail_write(void)
+{
+    gos_os.write = failing_write;
+}
+static void fail_close(void)
+{
+    gos_os.close = failing_close;
+}
+static void fail_sync(void)
+{
+    gos_os.sync = failing_sync;
+}
+static void fail_rename(void)
+{
+    gos_os.rename = failing_rename;
+}
+static void fail_map(void)
+{
+    gos_os.map = failing_map;
+}
+
+static char last_byte(const char *path)
+{
+    char last = 0;
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return 0;
+    if (fseek(file, -1, SEEK_END) == 0)
+        last = (char)fgetc(file);
+    fclose(file);
+    return last;
+}
+
+/* Nothing but whole reports lies in the folder; it is emptied. */
+static const char *only_whole_reports(void)
+{
+    const char *wrong = NULL;
+    char path[600];
+    DIR *listing = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        if (entry->d_name[0] == '.' && (entry->d_name[1] == 0 || entry->d_name[1] == '.'))
+            continue;
+        const char *end = strrchr(entry->d_name, '.');
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        if (end == NULL || (strcmp(end, ".txt") != 0 && strcmp(end, ".json") != 0))
+            wrong = "a temporary file remains";
+        else if (last_byte(path) != '\n')
+            wrong = "a file is cut short";
+        unlink(path);
+    }
+    closedir(listing);
+    return wrong;
+}
+
+static const char *write_report(void *install)
+{
+    static struct gos_evidence evidence;
+    static struct gos_diagnosis diagnosis;
+    struct gos_report report = {.kind = GOS_REPORT_FAILURE, .outcome = GOS_OUTCOME_FAILED};
+
+    evidence.request.api = "cuMemAlloc_v2";
+    evidence.request.entry = "cuMemAlloc_v2";
+    evidence.request.bytes_known = true;
+    evidence.request.bytes = 1 << 30;
+    evidence.request.result = 2;
+    evidence.unwinder = "none";
+    gos_diagnose(&evidence, &diagnosis);
+    report.diagnosis = &diagnosis;
+
+    real = gos_os;
+    ((void (*)(void))install)();
+    int result = gos_report_write(&report);
+    gos_os = real;
+    if (result == 0 && report.json_path[0] == 0 && report.text_path[0] == 0)
+        return "said to be written, but nowhere";
+    if (report.json_path[0] != 0 && last_byte(report.json_path) != '\n')
+        return "the JSON file is not whole";
+    if (report.text_path[0] != 0 && last_byte(report.text_path) != '\n')
+        return "the text file is not whole";
+    return only_whole_reports();
+}
+
+#define FAULT_TEST(member)                                                                         \
+    static void report_survives_a_failing_##member(void **state)                                   \
+    {                                                                                              \
+        (void)state;                                                                               \
+        fail_each_call(write_report, (void *)fail_##member);                                       \
+    }
+FAULT_TEST(open)
+FAULT_TEST(write)
+FAULT_TEST(close)
+FAULT_TEST(sync)
+FAULT_TEST(rename)
+FAULT_TEST(map)
+
+static int make_folder(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof(folder), "%s/fault-report-XXXXXX",
+             getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    /* The temporary directory is the fallback: let it be the same one. */
+    setenv("TMPDIR", folder, 1);
+    setenv("GPUOOMSHIM_REPORT_DIR", folder, 1);
+    char *environment[] = {NULL, NULL, NULL};
+    char directory[300], temporary[300];
+    snprintf(directory, sizeof(directory), "GPUOOMSHIM_REPORT_DIR=%s", folder);
+    snprintf(temporary, sizeof(temporary), "TMPDIR=%s", folder);
+    environment[0] = directory;
+    environment[1] = temporary;
+    gos_options_load(environment);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(report_survives_a_failing_open),
+        cmocka_unit_test(report_survives_a_failing_write),
+        cmocka_unit_test(report_survives_a_failing_close),
+        cmocka_unit_test(report_survives_a_failing_sync),
+        cmocka_unit_test(report_survives_a_failing_rename),
+        cmocka_unit_test(report_survives_a_failing_map),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,121 @@
+"""Running a host with or without the preloaded library, and reading what it left.
+
+Every report that any test produces is checked on the way: valid by the schema
+(where python has jsonschema), ledger lines that sum to the total, private to
+its owner.
+"""
+import json
+import os
+import pathlib
+import stat
+import subprocess
+
+try:
+    import jsonschema
+except ImportError:  # a GPU machine may not have it
+    jsonschema = None
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
+SHIM = BUILD / "libgpuoomshim.so"
+SIM = BUILD / "sim"
+PROGRAMS = BUILD / "tests" / "programs"
+LOAD_PATHS = ("linked", "dlsym", "resolver")
+MIB = 1 << 20
+
+
+def load_schema():
+    path = ROOT / "src" / "report" / "report.schema.json"
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    schema.pop("$id", None)  # a name, not a place to fetch from, as older jsonschema would
+    return schema
+
+
+class Report:
+    """One report: its JSON as a dictionary, and its text."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.json = json.loads(self.path.read_text(encoding="utf-8"))
+        text_path = self.path.with_suffix(".txt")
+        self.text = text_path.read_text(encoding="utf-8") if text_path.exists() else None
+
+    @property
+    def code(self):
+        return self.json["verdict"]["code"]
+
+    @property
+    def outcome(self):
+        return self.json["outcome"]
+
+    def device(self, ordinal=0):
+        (device,) = [d for d in self.json["devices"] if d["ordinal"] == ordinal]
+        return device
+
+    def ledger(self, ordinal=0):
+        return {line["item"]: line["bytes"] for line in self.device(ordinal)["ledger"]}
+
+    def steps(self, name):
+        return [step for step in self.json["recovery"] if step["step"] == name]
+
+    def live_bytes_by_kind(self):
+        live = {}
+        for site in self.json["sites"]:
+            live[site["kind"]] = live.get(site["kind"], 0) + site["live_bytes"]
+        return live
+
+    def check(self):
+        if jsonschema is not None:
+            jsonschema.validate(self.json, load_schema())
+        for device in self.json["devices"]:
+            if device["ledger"]:
+                total = sum(line["bytes"] for line in device["ledger"])
+                assert total == device["total_bytes"], device["ledger"]
+        mode = stat.S_IMODE(self.path.stat().st_mode)
+        assert mode == 0o600, oct(mode)
+
+
+class Run:
+    """What a host said and left."""
+
+    def __init__(self, process, folder):
+        self.code = process.returncode
+        self.stdout = process.stdout
+        self.stderr = process.stderr
+        self.files = sorted(p.name for p in folder.iterdir())
+        self.reports = [Report(folder / name) for name in self.files
+                        if name.endswith(".json") and not (folder / name).is_symlink()]
+        for report in self.reports:
+            report.check()
+
+    @property
+    def report(self):
+        assert len(self.reports) == 1, (self.files, self.stderr)
+        return self.reports[0]
+
+    @property
+    def lines_of_shim(self):
+        return [line for line in self.stderr.splitlines() if line.startswith("gpuoomshim: ")]
+
+    def told(self, name):
+        """Values that a host printed as "shim: name=value"."""
+        prefix = f"shim: {name}="
+        return [int(line[len(prefix):]) for line in self.stderr.splitlines()
+                if line.startswith(prefix)]
+
+
+def run_host(folder, command, preload=True, sim=True, env=None, timeout=60, **popen):
+    """Run one program; its reports go to the new folder."""
+    folder.mkdir()
+    full = {name: value for name, value in os.environ.items()
+            if not name.startswith(("GPUOOMSHIM_", "GPUSIM_", "LD_PRELOAD"))}
+    full["GPUOOMSHIM_REPORT_DIR"] = str(folder)
+    if sim:
+        full["LD_LIBRARY_PATH"] = str(SIM)
+    if preload:
+        full["LD_PRELOAD"] = str(SHIM)
+    full.update(env or {})
+    process = subprocess.run([str(word) for word in command], env=full, text=True,
+                             stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout,
+                             check=False, **popen)
+    return Run(process, folder)

@@ -1,0 +1,49 @@
+"""Hosts under the preloaded library, on the simulated GPU."""
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from hosts import LOAD_PATHS, PROGRAMS, run_host  # noqa: E402
+
+
+@pytest.fixture
+def host(tmp_path):
+    """host(command…, preload=True, sim=True, env={…}) runs it; reports go to a new folder."""
+    count = 0
+
+    def run(*command, **options):
+        nonlocal count
+        count += 1
+        return run_host(tmp_path / f"reports-{count}", command, **options)
+
+    return run
+
+
+@pytest.fixture
+def same(host):
+    """Run without and with the library: the driver's answers must be the same."""
+
+    def run(*command, **options):
+        bare = host(*command, preload=False, **options)
+        assert bare.code == 0, bare.stdout + bare.stderr
+        assert bare.files == []
+        shimmed = host(*command, **options)
+        assert shimmed.code == 0, shimmed.stdout + shimmed.stderr
+        assert shimmed.stdout == bare.stdout
+        return shimmed
+
+    return run
+
+
+@pytest.fixture(params=LOAD_PATHS)
+def program(request):
+    """Path of a driver host, once for each way to reach the driver."""
+    return lambda name: PROGRAMS / f"{name}.{request.param}"
+
+
+@pytest.fixture(scope="session")
+def python():
+    return sys.executable

@@ -1,0 +1,117 @@
+"""What happens when memory runs out, through each way to reach the driver."""
+from hosts import MIB, PROGRAMS
+
+
+def test_pending_free_is_synchronized_and_the_allocation_succeeds(host, program):
+    bare = host(program("scenario_3"), preload=False)
+    assert "allocation behind a pending free 2\n" in bare.stdout
+    run = host(program("scenario_3"))
+    assert run.code == 0, run.stdout + run.stderr
+    assert "allocation behind a pending free 0\n" in run.stdout
+    assert run.report.outcome == "recovered"
+    assert run.report.code in ("pending-free", "cache-held")
+    assert run.report.steps("sync")
+
+
+def test_pending_free_without_recovery_fails_as_without_the_library(same, program):
+    run = same(program("scenario_3"), env={"GPUOOMSHIM_RETRY": "off"})
+    # The host synchronizes by itself then and asks for the same again.
+    assert run.report.outcome == "recovered-by-caller"
+    assert run.report.code in ("pending-free", "cache-held")
+
+
+def test_own_live_memory_is_exhausted_by_process(same, program):
+    run = same(program("scenario_4"))
+    report = run.report
+    assert report.outcome == "failed"
+    assert report.code == "exhausted-by-process"
+    # 12,288 of the 15,872 free MiB are live and 8,192 were asked.
+    assert report.json["request"]["bytes"] == 8192 * MIB
+    assert report.ledger()["live_pool"] == 12288 * MIB
+
+
+def test_other_process_is_named_with_its_pid(same, program, tmp_path):
+    run = same(program("scenario_5"), "stays",
+               env={"GPUSIM_STATE": str(tmp_path / "state")})
+    report = run.reports[0]
+    assert report.code == "exhausted-by-others"
+    (pid,) = [int(line.split("=")[1]) for line in run.stderr.splitlines()
+              if line.startswith("holder: pid=")]
+    (holder,) = [p for p in report.json["processes"] if p["pid"] == pid]
+    assert holder["used_bytes"] >= 10240 * MIB
+    assert str(pid) in report.text
+
+
+def test_other_process_that_nvml_hides_is_a_hidden_line(same, program, tmp_path):
+    run = same(program("scenario_5"), "stays",
+               env={"GPUSIM_STATE": str(tmp_path / "state"), "GPUSIM_NVML": "own"})
+    report = run.reports[0]
+    assert report.code == "exhausted-by-others"
+    assert report.ledger()["hidden"] >= 10240 * MIB
+    assert report.json["incomplete"]
+
+
+def test_half_empty_blocks_are_fragmentation(same, program):
+    run = same(program("scenario_6"), "1024")
+    report = run.reports[-1]  # the first, if any, tells of the end of the filling
+    assert report.json["request"]["bytes"] == 4 * MIB
+    assert report.outcome == "failed"
+    assert report.code == "fragmented"
+    # Every other of 1,024 allocations of 1 MiB was freed: 512 MiB are stuck.
+    assert report.ledger()["half_empty"] == 512 * MIB
+
+
+def test_absurd_size_is_named_with_the_earlier_error(same, program):
+    run = same(program("scenario_8"),
+               env={"GPUSIM_FAIL": "cuLaunchKernel:209:1"})
+    report = run.report
+    assert report.code == "request-too-large"
+    assert report.json["recovery"] == [] or \
+        all(s["result"] == "skipped" for s in report.json["recovery"])
+    assert "fffffffffffff000" in report.text.lower()
+    assert "4096" in report.text
+    assert "209" in report.text or "NO_BINARY_FOR_GPU" in report.text
+
+
+def test_line_that_keeps_more_and_more_holds_the_most_and_the_victim_nothing(same, program):
+    report = same(program("leak")).report
+    assert report.code in ("leak", "exhausted-by-process")
+    first, *others = report.json["sites"]
+    assert first["live_bytes"] > 15000 * MIB and first["live_count"] > 1000
+    assert sum(site["live_bytes"] for site in others) <= 512 * MIB
+
+
+def test_address_space_limit_is_named(same, program):
+    run = same(program("address_limit"))
+    report = run.report
+    assert report.code == "host-limit"
+    assert "RLIMIT_AS" in report.text
+
+
+def test_many_threads_failing_together_give_one_verdict(same, program):
+    run = same(program("fail_together"), "32")
+    assert {report.code for report in run.reports} == {"exhausted-by-process"}
+    assert len(run.reports) == 1
+
+
+def test_child_after_fork_fails_alone_and_starts_with_an_empty_table(same, program):
+    run = same(program("forked"))
+    assert run.told("live_bytes") == [0]
+    for report in run.reports:
+        assert report.code == "forked"
+
+
+def test_runtime_program_names_what_was_written_and_keeps_last_errors(same):
+    run = same(PROGRAMS / "runtime_pair.runtime")
+    assert run.report.json["request"]["api"] == "cudaMalloc"
+    assert run.report.code == "exhausted-by-process"
+    assert run.told("live_bytes")[-1] == 0
+
+
+def test_rescued_runtime_program_has_a_clean_last_error(host):
+    run = host(PROGRAMS / "runtime_recovered.runtime")
+    assert run.code == 0, run.stdout + run.stderr
+    assert "allocation behind a pending free 0\n" in run.stdout
+    assert "last error agrees 1\n" in run.stdout
+    assert run.report.outcome == "recovered"
+    assert run.report.json["request"]["api"] == "cudaMalloc"

@@ -1,0 +1,86 @@
+/*
+ * Another process holds the memory.
+ *   scenario_5 stays    the holder outlives the victim
+ *   scenario_5 leaves   the holder goes after two seconds; asked again, it works
+ *   scenario_5 hold     what the victim starts as the holder
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host.h"
+
+__attribute__((noreturn)) static void hold(void)
+{
+    CUdeviceptr held;
+
+    open_device();
+    MUST(driver.mem_alloc(&held, scaled(free_bytes(), 10240)));
+    printf("holding\n");
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+
+/* Returns the holder's pid once it holds its memory. */
+static pid_t start_holder(const char *self)
+{
+    char line[64];
+    int output[2];
+
+    if (pipe(output) != 0)
+        exit(1);
+    pid_t holder = fork();
+    if (holder == 0) {
+        dup2(output[1], STDOUT_FILENO);
+        close(output[0]);
+        execl(self, self, "hold", (char *)NULL);
+        _exit(127);
+    }
+    close(output[1]);
+    FILE *lines = fdopen(output[0], "r");
+    if (lines == NULL || fgets(line, sizeof(line), lines) == NULL ||
+        strcmp(line, "holding\n") != 0) {
+        printf("outcome: the holder did not start\n");
+        exit(1);
+    }
+    fclose(lines);
+    return holder;
+}
+
+static void stop_holder(pid_t holder)
+{
+    kill(holder, SIGKILL);
+    waitpid(holder, NULL, 0);
+}
+
+int main(int count, char **words)
+{
+    CUdeviceptr wanted = 0;
+
+    if (count > 1 && strcmp(words[1], "hold") == 0)
+        hold();
+
+    pid_t holder = start_holder("/proc/self/exe");
+    fprintf(stderr, "holder: pid=%d\n", (int)holder);
+    open_device();
+    /* Half of what the device had before the holder came. */
+    size_t bytes = scaled(free_bytes() / 5632 * 15872, 8192);
+    CUresult result = driver.mem_alloc(&wanted, bytes);
+    expect("allocation beside another process", result, CUDA_ERROR_OUT_OF_MEMORY, CUDA_SUCCESS);
+
+    if (count > 1 && strcmp(words[1], "leaves") == 0)
+        sleep(2);
+    stop_holder(holder);
+    if (result != CUDA_SUCCESS) {
+        /* The driver takes a moment to clean up after a dead process. */
+        for (int i = 0; i < 100 && result != CUDA_SUCCESS; i++) {
+            usleep(100000);
+            result = driver.mem_alloc(&wanted, bytes);
+        }
+    }
+    expect("allocation after it left", result, CUDA_SUCCESS, CUDA_SUCCESS);
+    MUST(driver.mem_free(wanted));
+    return 0;
+}

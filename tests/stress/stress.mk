@@ -1,0 +1,1 @@
+stress_tests += stress_pending stress_registry

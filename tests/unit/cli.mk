@@ -1,0 +1,1 @@
+unit_tests += test_cli_pieces

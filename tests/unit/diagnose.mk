@@ -1,0 +1,7 @@
+diagnose_tests := test_diagnose_blocks test_diagnose_ledger test_diagnose_names \
+                  test_diagnose_proof test_diagnose_verdict
+
+unit_tests += $(diagnose_tests)
+
+# Made-up evidence, sites and modules, shared by all of them.
+$(foreach test,$(diagnose_tests),$(eval $(test)_sources := tests/unit/diagnose_fixture.c))

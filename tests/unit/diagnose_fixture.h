@@ -1,0 +1,103 @@
+/*
+ * Made-up evidence that adds up: a scene says in MiB who holds what on one
+ * device; what nobody holds is free.  Sites and modules are made up too: the
+ * fixture defines the look-ups that diagnose makes.
+ */
+#ifndef GOS_TESTS_DIAGNOSE_FIXTURE_H
+#define GOS_TESTS_DIAGNOSE_FIXTURE_H
+
+#include "../../src/diagnose/diagnosis.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+enum site {
+    SITE_NONE,
+    SITE_TORCH,  /* libc10_cuda, model.py:41 forward below torch's own frames */
+    SITE_NCCL,   /* libnccl, no Python */
+    SITE_APP,    /* a program's own library, train.py:88 load_batch */
+    SITE_PIECES, /* the same library, pieces.py:7 fill */
+    SITE_CTYPES, /* _ctypes, libffi, then the interpreter */
+    SITE_CUPY,
+    SITE_NUMBA, /* _ctypes, then the interpreter; newest Python frame is numba's */
+    SITE_JIT,   /* code in no module, then cuBLAS */
+    SITE_COUNT
+};
+
+/* What NVML lets us see. */
+enum view {
+    VIEW_FULL,       /* everything, our own pid too */
+    VIEW_NO_LIST,    /* memory, but no list of processes */
+    VIEW_NOT_LISTED, /* a list that leaves us out, others as unseen pids */
+    VIEW_NO_NUMBERS, /* WSL: pids without numbers */
+    VIEW_NONE,       /* no NVML at all */
+    VIEW_FORBIDDEN,  /* MIG: refuses everything */
+    VIEW_COUNT
+};
+
+struct scene {
+    const char *name;
+    enum gos_verdict_code code;
+    enum gos_confidence confidence;
+
+    /* The request. */
+    uint64_t ask; /* bytes */
+    bool unsized;
+    enum gos_kind kind;
+    int result; /* 0 stands for 2, out of memory */
+    enum site by;
+    enum gos_capture_state capture;
+    bool forked;
+
+    /* The device, in MiB. */
+    uint64_t total;   /* 0: 16,384 */
+    uint64_t context; /* 0: 512 */
+    uint64_t torch;
+    uint64_t torch_physical;
+    uint64_t app;
+    uint64_t managed;
+    uint64_t pieces;       /* live MiB, each alone in its 2 MiB block */
+    uint64_t pool_live;    /* default pool */
+    uint64_t pool_idle;    /* default pool */
+    uint64_t pool_pending; /* default pool, freed on a stream */
+    bool pending_done;     /* the stream has finished, but nobody waited */
+    bool pool_silent;      /* the driver does not tell its attributes */
+    uint64_t pool2_idle;   /* in a second pool that has nothing live */
+    uint64_t graph_idle;
+    uint64_t others;
+    uint64_t children;
+    uint64_t hidden;
+    enum view view;
+
+    /* The host: 0 is plenty or no limit. */
+    uint64_t host_available;
+    uint64_t address_room;
+    uint64_t cgroup_room;
+    uint64_t maps_left;
+    uint64_t addresses_reserved_gib;
+
+    const char *variable; /* "NAME=value" */
+    int earlier_error;    /* of cuLaunchKernel */
+
+    /* In the summary, some line of evidence, or some advice; NULL: anything. */
+    const char *says;
+    const char *says_too;
+    const char *advises;
+    const char *never_advises;
+};
+
+/* Fill the evidence; gos_scratch_release(&evidence->scratch) when done. */
+void scene_evidence(const struct scene *scene, struct gos_evidence *evidence);
+
+/* What is free on the scene's device, in MiB. */
+uint64_t scene_free(const struct scene *scene);
+
+/* Does the text appear in the summary or in a line of evidence (or of advice)? */
+bool verdict_says(const struct gos_verdict *verdict, const char *text);
+bool verdict_advises(const struct gos_verdict *verdict, const char *text);
+
+/* A small generator with a fixed start: the same numbers in each run. */
+uint64_t random_next(uint64_t *state);
+uint64_t random_below(uint64_t *state, uint64_t end);
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * The document on made-up diagnoses.  With GOS_REPORT_SAMPLES=DIR it also
+ * leaves each shape there as NAME.json and NAME.txt, for the checks against
+ * the schema and for the tests of the command.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../src/base/text.h"
+#include "../../src/cli/json_file.h"
+#include "../../src/cli/load.h"
+#include "../../src/report/screen.h"
+#include "../../src/report/utf8.h"
+#include "report_shapes.h"
+
+static struct shape shape;
+
+static void first_screen(char buffer[4096])
+{
+    struct gos_text text = gos_text_on(buffer, 4096);
+    gos_screen_write(&shape.document, &text);
+    assert_false(text.truncated);
+}
+
+static void shape_named(const char *name)
+{
+    for (unsigned i = 0; shape_make(&shape, i); i++) {
+        if (strcmp(shape_name(i), name) == 0)
+            return;
+        shape_release(&shape);
+    }
+    fail_msg("no shape %s", name);
+}
+
+/* --- first screen --- */
+
+static void check_lines(const char *screen, const char *name)
+{
+    unsigned lines = 0;
+    while (*screen) {
+        char line[1024];
+        size_t length = strcspn(screen, "\n");
+        assert_true(length < sizeof line);
+        memcpy(line, screen, length);
+        line[length] = '\0';
+        if (gos_utf8_columns(line) > 80)
+            fail_msg("%s: too wide: %s", name, line);
+        assert_int_equal(screen[length], '\n');
+        screen += length + 1;
+        lines++;
+    }
+    if (lines > 15)
+        fail_msg("%s: %u lines", name, lines);
+}
+
+static void first_screen_has_at_most_fifteen_lines_of_eighty_columns(void **state)
+{
+    (void)state;
+    char screen[4096];
+    for (unsigned i = 0; shape_make(&shape, i); i++) {
+        first_screen(screen);
+        check_lines(screen, shape_name(i));
+        shape_release(&shape);
+    }
+}
+
+static void first_screen_is_clean_for_a_terminal(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("hostile");
+    first_screen(screen);
+    for (const char *s = screen; *s;) {
+        size_t length = gos_utf8_length(s);
+        assert_true(length > 0);
+        assert_true(*s == '\n' || (unsigned char)*s >= ' ');
+        assert_true(*s != 0x7f);
+        s += length;
+    }
+    shape_release(&shape);
+}
+
+static void first_screen_tells_what_why_who_and_what_to_do(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("plain");
+    first_screen(screen);
+    assert_non_null(strstr(screen, "post-mortem"));
+    assert_non_null(strstr(screen, "rank 3 of 8"));
+    assert_non_null(strstr(screen, "cudaMalloc of 4.00 GiB on GPU 0, NVIDIA H200"));
+    assert_non_null(strstr(screen, "exhausted-by-process (proven)"));
+    assert_non_null(strstr(screen, "train.py:88 load_batch <- train.py:140 main"));
+    assert_non_null(strstr(screen, "use a smaller batch"));
+    assert_non_null(strstr(screen, "short by"));
+    assert_null(strstr(screen, "memory.py")); /* the package's own line is not the user's */
+    shape_release(&shape);
+}
+
+static void first_screen_without_python_shows_library_and_symbol(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("native-only");
+    first_screen(screen);
+    assert_non_null(strstr(screen, "libcupy_core.so allocate_block"));
+    assert_null(strstr(screen, "libgpuoomshim"));
+    assert_null(strstr(screen, "rank"));
+    shape_release(&shape);
+}
+
+static void first_screen_says_in_a_line_that_nothing_could_be_tried(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("nothing-to-try");
+    first_screen(screen);
+    assert_non_null(strstr(screen, "nothing that could have helped: skipped sync, trim\n"));
+    assert_non_null(strstr(screen, "cuMemAllocAsync of 4.00 GiB"));
+    shape_release(&shape);
+}
+
+static void first_screen_names_the_processes_that_hold_the_memory(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("by-others");
+    first_screen(screen);
+    const char *held = strstr(screen, "held by");
+    assert_non_null(held);
+    assert_non_null(strstr(held, "jupyter (pid 99) 100"));
+    assert_non_null(strstr(screen, "not seen"));
+    shape_release(&shape);
+}
+
+static void first_screen_leaves_out_lines_that_say_nothing(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("empty");
+    first_screen(screen);
+    assert_null(strstr(screen, "held by"));
+    assert_null(strstr(screen, "failed"));
+    assert_null(strstr(screen, "done"));
+    assert_null(strstr(screen, "not seen"));
+    assert_non_null(strstr(screen, "no device memory is allocated"));
+    shape_release(&shape);
+}
+
+static void crowded_screen_keeps_what_matters_most(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("crowded");
+    first_screen(screen);
+    assert_non_null(strstr(screen, "rescued"));
+    assert_non_null(strstr(screen, "why "));
+    assert_non_null(strstr(screen, "asked by"));
+    assert_non_null(strstr(screen, "done "));
+    assert_non_null(strstr(screen, "to do"));
+    shape_release(&shape);
+}
+
+/* --- text --- */
+
+static void text_hides_machinery_that_json_keeps(void **state)
+{
+    (void)state;
+    shape_named("plain");
+    char *text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
+    char *json = shape_emit(&shape.document, GOS_FORM_JSON, NULL);
+    assert_null(strstr(text, "_PyEval_EvalFrameDefault"));
+    assert_null(strstr(text, "importlib"));
+    assert_null(strstr(text, "libgpuoomshim.so "));
+    assert_non_null(strstr(json, "_PyEval_EvalFrameDefault"));
+    assert_non_null(strstr(text, "allocate_block+0x4d"));
+    free(text);
+    shape.document.complete = true;
+    text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
+    assert_non_null(strstr(text, "_PyEval_EvalFrameDefault"));
+    free(text);
+    free(json);
+    shape_release(&shape);
+}
+
+static void ledger_in_text_has_exact_bytes(void **state)
+{
+    (void)state;
+    shape_named("plain");
+    char *text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
+    assert_non_null(strstr(text, "LEDGER of GPU 0"));
+    assert_non_null(strstr(text, "150754820096"));
+    assert_non_null(strstr(text, "12582912"));
+    free(text);
+    shape_release(&shape);
+}
+
+/* --- JSON --- */
+
+static json_t *parse(const char *name, const char *json, size_t length)
+{
+    char path[] = "/tmp/test_report_document.XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, json, length), length);
+    close(fd);
+    json_t *root = gos_json_read(path);
+    unlink(path);
+    if (!root)
+        fail_msg("%s: no JSON", name);
+    return root;
+}
+
+static void leave_sample(const char *name, const char *extension, const char *data, size_t length)
+{
+    const char *directory = getenv("GOS_REPORT_SAMPLES");
+    char path[4096];
+    if (!directory)
+        return;
+    snprintf(path, sizeof path, "%s/%s.%s", directory, name, extension);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, length, file), length);
+    fclose(file);
+}
+
+/*
+ * The strongest tie between the two forms: what is read back from the JSON
+ * prints as exactly the text that was printed from the diagnosis itself.
+ */
+static void check_agreement(const char *name)
+{
+    static struct gos_loaded loaded;
+    size_t text_length = 0;
+    size_t json_length = 0;
+    char *text = shape_emit(&shape.document, GOS_FORM_TEXT, &text_length);
+    char *json = shape_emit(&shape.document, GOS_FORM_JSON, &json_length);
+    json_t *root = parse(name, json, json_length);
+    memset(&loaded, 0, sizeof loaded);
+    assert_int_equal(gos_load(&loaded, root), 0);
+    loaded.document.complete = shape.document.complete;
+    char *again = shape_emit(&loaded.document, GOS_FORM_TEXT, NULL);
+    assert_string_equal(text, again);
+    if (!shape.document.complete) {
+        leave_sample(name, "json", json, json_length);
+        leave_sample(name, "txt", text, text_length);
+    }
+    gos_scratch_release(&loaded.scratch);
+    json_decref(root);
+    free(again);
+    free(json);
+    free(text);
+}
+
+static void text_from_json_equals_text_from_diagnosis(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; shape_make(&shape, i); i++) {
+        check_agreement(shape_name(i));
+        shape.document.complete = true;
+        check_agreement(shape_name(i));
+        shape_release(&shape);
+    }
+}
+
+static void json_keeps_a_size_beyond_two_to_the_63(void **state)
+{
+    (void)state;
+    shape_named("too-large");
+    char *json = shape_emit(&shape.document, GOS_FORM_JSON, NULL);
+    assert_non_null(strstr(json, "\"bytes\": 18446744073709547520,"));
+    assert_non_null(strstr(json, "\"bytes_hex\": \"0xfffffffffffff000\""));
+    assert_non_null(strstr(json, "\"bytes_signed\": -4096"));
+    free(json);
+    shape_release(&shape);
+}
+
+static void ledger_lines_in_json_add_up_to_the_total(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; shape_make(&shape, i); i++) {
+        size_t length = 0;
+        char *json = shape_emit(&shape.document, GOS_FORM_JSON, &length);
+        json_t *root = parse(shape_name(i), json, length);
+        json_t *device = NULL;
+        size_t index = 0;
+        json_array_foreach(json_object_get(root, "devices"), index, device)
+        {
+            json_t *line = NULL;
+            size_t k = 0;
+            json_int_t sum = 0;
+            json_array_foreach(json_object_get(device, "ledger"), k, line)
+            {
+                sum += json_integer_value(json_object_get(line, "bytes"));
+            }
+            if (k > 0)
+                assert_int_equal(sum, json_integer_value(json_object_get(device, "total_bytes")));
+        }
+        json_decref(root);
+        free(json);
+        shape_release(&shape);
+    }
+}
+
+/* Sites of a kind beyond the limit are summed up, not forgotten. */
+static void text_sums_up_the_sites_that_it_leaves_out(void **state)
+{
+    (void)state;
+    static struct gos_site_use uses[50];
+    shape_named("plain");
+    for (size_t i = 0; i < 50; i++)
+        uses[i] =
+            (struct gos_site_use){(uint32_t)(100 + i), GOS_KIND_DEVICE, 0, 1000, 1, 1000, 0, 0};
+    shape.evidence.uses = uses;
+    shape.evidence.use_count = 50;
+    char *text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
+    assert_non_null(strstr(text, "... and 30 smaller ones"));
+    free(text);
+    shape_release(&shape);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_screen_has_at_most_fifteen_lines_of_eighty_columns),
+        cmocka_unit_test(first_screen_is_clean_for_a_terminal),
+        cmocka_unit_test(first_screen_tells_what_why_who_and_what_to_do),
+        cmocka_unit_test(first_screen_without_python_shows_library_and_symbol),
+        cmocka_unit_test(first_screen_says_in_a_line_that_nothing_could_be_tried),
+        cmocka_unit_test(first_screen_names_the_processes_that_hold_the_memory),
+        cmocka_unit_test(first_screen_leaves_out_lines_that_say_nothing),
+        cmocka_unit_test(crowded_screen_keeps_what_matters_most),
+        cmocka_unit_test(text_hides_machinery_that_json_keeps),
+        cmocka_unit_test(ledger_in_text_has_exact_bytes),
+        cmocka_unit_test(text_from_json_equals_text_from_diagnosis),
+        cmocka_unit_test(json_keeps_a_size_beyond_two_to_the_63),
+        cmocka_unit_test(ledger_lines_in_json_add_up_to_the_total),
+        cmocka_unit_test(text_sums_up_the_sites_that_it_leaves_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* Resolving frames, with and without a cache; and Python's part where there is no Python. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/base/module.h"
+#include "../../src/track/frame_cache.h"
+#include "../../src/track/python_frames.h"
+
+static struct gos_frame_cache cache;
+
+static struct gos_stack mixed_stack(void)
+{
+    return (struct gos_stack){
+        .native_count = 4,
+        .native = {(uintptr_t)&lfind + 1, (uintptr_t)&mixed_stack + 1, 0x1234, (uintptr_t)&lsearch},
+    };
+}
+
+static void cached_frames_equal_resolved_ones(void **state)
+{
+    (void)state;
+    struct gos_native_frame plain[GOS_FRAME_MAX], first[GOS_FRAME_MAX], again[GOS_FRAME_MAX];
+    struct gos_stack stack = mixed_stack();
+    gos_frames_resolve_native(NULL, &stack, plain);
+    gos_frames_resolve_native(&cache, &stack, first);
+    gos_frames_resolve_native(&cache, &stack, again);
+    assert_memory_equal(plain, first, stack.native_count * sizeof plain[0]);
+    assert_memory_equal(plain, again, stack.native_count * sizeof plain[0]);
+    assert_int_equal(plain[2].module, UINT32_MAX);
+    assert_int_equal(plain[2].offset, 0x1234);
+    assert_string_equal(gos_module_at(plain[0].module)->name, "libc.so.6");
+    assert_int_not_equal(plain[0].module, plain[1].module);
+}
+
+/* A call may be the last instruction of its function, and of its library. */
+static void return_address_belongs_to_the_call_before_it(void **state)
+{
+    (void)state;
+    const struct gos_module *libc = gos_module_of((uintptr_t)&lfind);
+    struct gos_stack stack = {.native_count = 1, .native = {libc->end}};
+    struct gos_native_frame frame;
+    gos_frames_resolve_native(NULL, &stack, &frame);
+    assert_int_equal(frame.module, libc->index);
+    assert_int_equal(frame.offset, libc->end - libc->base);
+}
+
+static void unloaded_objects_are_forgotten(void **state)
+{
+    (void)state;
+    struct gos_stack stack = mixed_stack();
+    struct gos_native_frame frames[GOS_FRAME_MAX];
+    gos_frames_resolve_native(&cache, &stack, frames);
+    for (size_t i = 0; i < GOS_FRAME_CACHE_ENTRIES; i++)
+        if (cache.native[i].address)
+            cache.native[i].module = 77;
+    cache.unloads--;
+    gos_frames_resolve_native(&cache, &stack, frames);
+    assert_string_equal(gos_module_at(frames[0].module)->name, "libc.so.6");
+}
+
+static void without_an_interpreter_there_are_no_python_frames(void **state)
+{
+    (void)state;
+    struct gos_stack stack;
+    memset(&stack, 0xff, sizeof stack);
+    assert_false(gos_python_find());
+    gos_python_capture(&stack, GOS_FRAME_MAX);
+    assert_int_equal(stack.python_count, 0);
+    assert_null(gos_python_version());
+    assert_null(gos_python_unsupported());
+}
+
+static void references_cannot_be_decoded_without_an_interpreter(void **state)
+{
+    (void)state;
+    struct gos_stack stack = {.python_count = 3};
+    struct gos_python_frame frames[GOS_FRAME_MAX];
+    assert_int_equal(gos_frames_resolve_python(&cache, &stack, frames), 0);
+    assert_int_equal(gos_frames_resolve_python(NULL, &stack, frames), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cached_frames_equal_resolved_ones),
+        cmocka_unit_test(return_address_belongs_to_the_call_before_it),
+        cmocka_unit_test(unloaded_objects_are_forgotten),
+        cmocka_unit_test(without_an_interpreter_there_are_no_python_frames),
+        cmocka_unit_test(references_cannot_be_decoded_without_an_interpreter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
