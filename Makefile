@@ -56,6 +56,12 @@ host_flags = $(language) -Iinclude -Itests/programs $(warnings) $(CPPFLAGS) $(CF
 visibility := hidden
 $(BUILD)/src/shim/%.o: visibility := default
 
+# Objects are made anew when the flags are others than last time.
+flags_stamp := $(BUILD)/flags
+.PHONY: FORCE
+$(flags_stamp): FORCE
+	@mkdir -p $(@D) && echo '$(CC) $(product_flags)' | cmp -s - $@ || echo '$(CC) $(product_flags)' > $@
+
 machine := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 
 # ---- product ----------------------------------------------------------------
@@ -106,11 +112,11 @@ $(BUILD)/exports.map: src/shim/exports.map.in src/cuda/entrypoints.def
 	$(say) GEN $@
 	$(quiet)mkdir -p $(@D) && $(CC) -E -P -x c $(product_flags) -imacros cuda.h $< > $@
 
-$(BUILD)/src/%.o: src/%.c
+$(BUILD)/src/%.o: src/%.c $(flags_stamp)
 	$(say) CC $<
 	$(quiet)mkdir -p $(@D) && $(CC) $(product_flags) $(depend) -c -o $@ $<
 
-$(BUILD)/src/%.o: src/%.S
+$(BUILD)/src/%.o: src/%.S $(flags_stamp)
 	$(say) AS $<
 	$(quiet)mkdir -p $(@D) && $(CC) $(CFLAGS) -fPIC $(depend) -c -o $@ $<
 
@@ -134,7 +140,7 @@ $(all_test_binaries): $(BUILD)/tests/%: $(BUILD)/tests/%.o \
 	    $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(cli_ldlibs) $($(notdir $@)_ldlibs) \
 	    $(link_libraries)
 
-$(BUILD)/tests/%.o: tests/%.c
+$(BUILD)/tests/%.o: tests/%.c $(flags_stamp)
 	$(say) CC $<
 	$(quiet)mkdir -p $(@D) && $(CC) $(product_flags) $(depend) -c -o $@ $<
 
@@ -143,8 +149,13 @@ sim: ## the simulated GPU: stand-ins for libcuda, libcudart, libnvidia-ml in bui
 programs: $(programs) ## the small hosts of tests/programs
 tests: $(all_test_binaries) ## build all test binaries, run none
 
+# Tests that look at the process' own stack, libraries or memory: there a
+# sanitizer stands in the way.
+unfit_for_sanitizers := test_base_module test_report_stacks test_stacks_% test_track_budget
+unit_now = $(if $(SANITIZE),$(filter-out $(unfit_for_sanitizers:%=$(BUILD)/tests/unit/%),$(1)),$(1))
+
 unit: $(call test_binaries,unit) ## run the unit tests (one: make unit T=test_name)
-	$(quiet)scripts/run-tests.sh $(if $(T),$(BUILD)/tests/unit/$(T),$^)
+	$(quiet)scripts/run-tests.sh $(if $(T),$(BUILD)/tests/unit/$(T),$(call unit_now,$^))
 
 stress: $(foreach kind,fault stress fuzz,$(call test_binaries,$(kind))) ## run fault, stress and fuzz
 	$(quiet)scripts/run-tests.sh $^

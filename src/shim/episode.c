@@ -84,10 +84,12 @@ static void begin(void)
     gos_episode_open = 1;
 }
 
+/* Who retries asks for the same or for less; asking for more is another story. */
 static bool continues(const struct gos_request *request)
 {
     return gos_episode_open && request->monotonic_ns - episode.last.monotonic_ns < EPISODE_NS &&
-           request->device == episode.last.device;
+           request->device == episode.last.device && request->kind == episode.last.kind &&
+           request->bytes <= episode.last.bytes;
 }
 
 enum gos_episode_answer gos_episode_failed(struct gos_request *request)

@@ -223,12 +223,14 @@ static void say(const struct gos_failure *failure)
 {
     const struct gos_request *request = &failure->evidence.request;
     const struct gos_verdict *verdict = &failure->diagnosis.verdict;
-    char size[32] = "";
+    char size[48] = "";
     struct gos_text text = gos_text_on(size, sizeof size);
     const char *path = failure->report.text_path[0] ? failure->report.text_path
                                                     : failure->report.json_path;
 
-    if (request->bytes_known) {
+    if (request->bytes_known && verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE) {
+        gos_text_format(&text, " of 0x%llx bytes", (unsigned long long)request->bytes);
+    } else if (request->bytes_known) {
         gos_text_put(&text, " of ");
         gos_text_bytes(&text, request->bytes);
     }

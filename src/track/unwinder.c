@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <ucontext.h>
 
 #include "../cuda/loader.h"
@@ -41,7 +42,18 @@ static struct {
 static struct {
     int (*visit_all)(unwind_visit *visit, void *arg);
     uintptr_t (*address)(struct unwind_context *context);
+    /* The next three are for visiting. */
+    uintptr_t (*address_and_kind)(struct unwind_context *context, int *is_signal);
+    uintptr_t (*stack)(struct unwind_context *context);
+    uintptr_t (*value)(struct unwind_context *context, int reg);
 } libgcc;
+
+/* Whose registers and frames are described above. */
+#if defined(__x86_64__)
+enum { KNOWS_MACHINE = 1 };
+#else
+enum { KNOWS_MACHINE = 0 };
+#endif
 
 static _Atomic int which = GOS_UNWINDER_NONE;
 static _Atomic bool can_visit;
@@ -72,20 +84,35 @@ static bool find_visiting(void *handle)
            find(handle, "_ULx86_64_is_signal_frame", &libunwind.is_signal);
 }
 
+static void set_can_visit(bool can)
+{
+    atomic_store_explicit(&can_visit, KNOWS_MACHINE && can, memory_order_release);
+}
+
 static bool open_libunwind(void)
 {
     void *handle = open_privately("libunwind.so.8");
     if (!handle || !find(handle, "unw_backtrace", &libunwind.walk))
         return false;
-    atomic_store_explicit(&can_visit, find_visiting(handle), memory_order_release);
+    set_can_visit(find_visiting(handle));
     return true;
+}
+
+static bool find_visiting_by_libgcc(void *handle)
+{
+    return find(handle, "_Unwind_GetIPInfo", &libgcc.address_and_kind) &&
+           find(handle, "_Unwind_GetCFA", &libgcc.stack) &&
+           find(handle, "_Unwind_GetGR", &libgcc.value);
 }
 
 static bool open_libgcc(void)
 {
     void *handle = open_privately("libgcc_s.so.1");
-    return handle && find(handle, "_Unwind_Backtrace", &libgcc.visit_all) &&
-           find(handle, "_Unwind_GetIP", &libgcc.address);
+    if (!handle || !find(handle, "_Unwind_Backtrace", &libgcc.visit_all) ||
+        !find(handle, "_Unwind_GetIP", &libgcc.address))
+        return false;
+    set_can_visit(find_visiting_by_libgcc(handle));
+    return true;
 }
 
 static bool go_on(const struct gos_unwinder_frame *frame, void *arg)
@@ -197,18 +224,73 @@ static void read_frame(struct cursor *cursor, struct gos_unwinder_frame *frame)
     }
 }
 
-void gos_unwinder_visit(bool (*visit)(const struct gos_unwinder_frame *, void *), void *arg)
+static void visit_by_libunwind(gos_unwinder_visitor *visit, void *arg)
 {
     struct cursor cursor;
     ucontext_t context;
     struct gos_unwinder_frame frame;
-    if (!atomic_load_explicit(&can_visit, memory_order_acquire) ||
-        libunwind.context(&context) != 0 || libunwind.start(&cursor, &context) != 0)
+    if (libunwind.context(&context) != 0 || libunwind.start(&cursor, &context) != 0)
         return;
     size_t count = 0;
     do
         read_frame(&cursor, &frame);
     while (visit(&frame, arg) && ++count < GOS_UNWINDER_MAX && libunwind.step(&cursor) > 0);
+}
+
+/*
+ * libgcc tells a register's value but not its place.  Its context has always
+ * begun with an array of those places; an entry is believed only if it lies
+ * on the stack of the frames inside this one and holds the value that
+ * libgcc's own function tells.
+ */
+static uintptr_t place_in_context(const struct unwind_context *context, int reg, uintptr_t stack,
+                                  uintptr_t value)
+{
+    uintptr_t place, held;
+    memcpy(&place, (const char *)context + (size_t)reg * sizeof place, sizeof place);
+    if (place % sizeof place != 0 || place < (uintptr_t)&held || place >= stack)
+        return 0;
+    memcpy(&held, (const void *)place, sizeof held);
+    return held == value ? place : 0;
+}
+
+struct visiting {
+    gos_unwinder_visitor *visit;
+    void *arg;
+    size_t count;
+};
+
+static int visit_one(struct unwind_context *context, void *arg)
+{
+    struct visiting *visiting = arg;
+    struct gos_unwinder_frame frame = {.stack = libgcc.stack(context)};
+    int is_signal = 0;
+    frame.address = libgcc.address_and_kind(context, &is_signal);
+    frame.is_signal = is_signal != 0;
+    for (size_t i = 0; i < GOS_UNWINDER_SAVED; i++) {
+        uintptr_t value = libgcc.value(context, saved_registers[i]);
+        frame.saved[i].value = value;
+        frame.saved[i].place = place_in_context(context, saved_registers[i], frame.stack, value);
+    }
+    bool goes_on = frame.address && ++visiting->count < GOS_UNWINDER_MAX &&
+                   visiting->visit(&frame, visiting->arg);
+    return goes_on ? UNWIND_GO_ON : UNWIND_STOP;
+}
+
+static void visit_by_libgcc(gos_unwinder_visitor *visit, void *arg)
+{
+    struct visiting visiting = {.visit = visit, .arg = arg};
+    libgcc.visit_all(visit_one, &visiting);
+}
+
+void gos_unwinder_visit(gos_unwinder_visitor *visit, void *arg)
+{
+    if (!atomic_load_explicit(&can_visit, memory_order_acquire))
+        return;
+    if (gos_unwinder_which() == GOS_UNWINDER_LIBUNWIND)
+        visit_by_libunwind(visit, arg);
+    else
+        visit_by_libgcc(visit, arg);
 }
 
 void gos_unwinder_reset_after_fork(void)

@@ -39,10 +39,11 @@ size_t gos_unwinder_walk(uintptr_t *addresses, size_t max);
 
 /*
  * Frames one by one, newest first and including those of the walking, while
- * visit returns true.  None without libunwind on x86-64.  Slow.  Hook context:
- * yes.
+ * the visitor returns true.  None on other machines than x86-64.  Slow.  Hook
+ * context: yes.
  */
-void gos_unwinder_visit(bool (*visit)(const struct gos_unwinder_frame *, void *), void *arg);
+typedef bool gos_unwinder_visitor(const struct gos_unwinder_frame *frame, void *arg);
+void gos_unwinder_visit(gos_unwinder_visitor *visit, void *arg);
 
 /*
  * In a forked child: native stacks stay off, because libunwind's lock may be

@@ -170,15 +170,20 @@ static uint32_t recognised_count(void)
     return count;
 }
 
-static void recognised_stacks_are_those_that_unwinding_finds(void **state)
+static void assert_wandering_is_recognised(uint32_t rounds)
 {
-    (void)state;
-    for (uint32_t round = 0; round < 300000; round++) {
+    for (uint32_t round = 0; round < rounds; round++) {
         wander(random_below(5));
         assert_captured_is_walked();
     }
     assert_int_equal(gos_loss_get(GOS_LOSS_STACK), 0);
-    assert_true(recognised_count() > 10000);
+    assert_true(recognised_count() > rounds / 20);
+}
+
+static void recognised_stacks_are_those_that_unwinding_finds(void **state)
+{
+    (void)state;
+    assert_wandering_is_recognised(300000);
 }
 
 static void site_of_one_place_has_one_number(void **state)
@@ -341,6 +346,14 @@ static int child_opens_without(const char *library)
     return (int)gos_unwind_which() * 16 + (captured.native_count > 4);
 }
 
+static int child_wanders_by_libgcc(const char *library)
+{
+    if (child_opens_without(library) != GOS_UNWINDER_LIBGCC * 16 + 1)
+        return 1;
+    assert_wandering_is_recognised(100000);
+    return 0;
+}
+
 static int in_child(int (*run)(const char *), const char *library)
 {
     int status = 0;
@@ -357,7 +370,13 @@ static void libgcc_stands_in_for_a_missing_libunwind(void **state)
     assert_int_equal(in_child(child_opens_without, "libunwind"), GOS_UNWINDER_LIBGCC * 16 + 1);
 }
 
-static void without_libgcc_nothing_is_recognised_but_all_is_captured(void **state)
+static void libgcc_s_stacks_are_recognised_too(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(child_wanders_by_libgcc, "libunwind"), 0);
+}
+
+static void libgcc_is_not_needed_beside_libunwind(void **state)
 {
     (void)state;
     assert_int_equal(in_child(child_opens_without, "libgcc"), GOS_UNWINDER_LIBUNWIND * 16 + 1);
@@ -387,7 +406,8 @@ int main(void)
 {
     const struct CMUnitTest before_open[] = {
         cmocka_unit_test(libgcc_stands_in_for_a_missing_libunwind),
-        cmocka_unit_test(without_libgcc_nothing_is_recognised_but_all_is_captured),
+        cmocka_unit_test(libgcc_s_stacks_are_recognised_too),
+        cmocka_unit_test(libgcc_is_not_needed_beside_libunwind),
         cmocka_unit_test(without_unwinders_stacks_are_empty),
     };
     const struct CMUnitTest after_open[] = {
