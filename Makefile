@@ -123,7 +123,7 @@ $(BUILD)/src/%.o: src/%.S $(flags_stamp)
 # ---- tests ------------------------------------------------------------------
 
 include $(wildcard tests/sim/sim.mk)
-include tests/programs/programs.mk tests/bench/bench.mk
+include tests/programs/programs.mk tests/differential/differential.mk tests/bench/bench.mk
 
 # tests/<kind>/*.mk add to <kind>_tests; each name is a source and a binary of
 # that name.  <name>_sources, <name>_ldflags and <name>_ldlibs are its extras.

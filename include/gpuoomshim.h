@@ -48,6 +48,16 @@ GPUOOMSHIM_WEAK uint64_t gpuoomshim_peak_bytes(int device);
 GPUOOMSHIM_WEAK uint64_t gpuoomshim_failure_count(void);
 GPUOOMSHIM_WEAK uint64_t gpuoomshim_survived_count(void);
 
+/*
+ * Name what this thread allocates until the matching pop: reports then show
+ * "[kv-cache]" beside the lines of code, and count each tag's memory by itself.
+ * Tags nest up to 16 deep and the innermost counts; a name has at most 63 bytes
+ * and is kept for as long as the process lives, so use few different ones.
+ * A pop without a push does nothing.  Both work before the first cuInit.
+ */
+GPUOOMSHIM_WEAK void gpuoomshim_push_tag(const char *name);
+GPUOOMSHIM_WEAK void gpuoomshim_pop_tag(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -58,8 +58,8 @@ for list in src/*/layer.mk; do
     done
 done
 
-twice=$(find src tests/sim -name '*.[ch]' -printf '%f\n' | sort | uniq -d)
-[ -z "$twice" ] || complain "file names that are not unique:" $twice
+twice=$(find src tests/sim -name '*.[ch]' -printf '%f\n' | sort | uniq -d | tr "\n" " ")
+[ -z "$twice" ] || complain "file names that are not unique: $twice"
 
 [ $wrong -eq 0 ] && echo "check-layers: ok"
 exit $wrong

@@ -20,7 +20,10 @@ BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
 SHIM = BUILD / "libgpuoomshim.so"
 SIM = BUILD / "sim"
 PROGRAMS = BUILD / "tests" / "programs"
-LOAD_PATHS = ("linked", "dlsym", "resolver")
+LOAD_PATHS = tuple(os.environ.get("GOS_LOAD_PATHS", "linked dlsym resolver").split())
+# Programs of another machine: a command line of qemu-user, which gives what
+# follows -E to the program alone.
+EMULATOR = os.environ.get("GOS_EMULATOR", "").split()
 MIB = 1 << 20
 
 
@@ -104,18 +107,48 @@ class Run:
                 if line.startswith(prefix)]
 
 
+def library_variables(command, preload, sim):
+    """What makes this command use the library and the simulated GPU, or not."""
+    variables = {"LD_LIBRARY_PATH": str(SIM)} if sim else {}
+    if str(command[0]).endswith(".inside"):  # nothing to preload, only to switch off
+        return variables if preload else dict(variables, GPUOOMSHIM_DISABLE="1")
+    return dict(variables, LD_PRELOAD=str(SHIM)) if preload else variables
+
+
+def emulated(command, variables):
+    """The command in the emulator; the loader's variables are for the program, not for it."""
+    words = [word for name, value in variables.items() if name.startswith("LD_")
+             for word in ("-E", f"{name}={value}")]
+    return [*EMULATOR, *words, *command]
+
+
 def run_host(folder, command, preload=True, sim=True, env=None, timeout=60, **popen):
     """Run one program; its reports go to the new folder."""
     folder.mkdir()
     full = {name: value for name, value in os.environ.items()
             if not name.startswith(("GPUOOMSHIM_", "GPUSIM_", "LD_PRELOAD"))}
     full["GPUOOMSHIM_REPORT_DIR"] = str(folder)
-    if sim:
-        full["LD_LIBRARY_PATH"] = str(SIM)
-    if preload:
-        full["LD_PRELOAD"] = str(SHIM)
-    full.update(env or {})
+    variables = dict(library_variables(command, preload, sim), **(env or {}))
+    if EMULATOR:
+        command = emulated(command, variables)
+        variables = {name: value for name, value in variables.items()
+                     if not name.startswith("LD_")}
+    full.update(variables)
     process = subprocess.run([str(word) for word in command], env=full, text=True,
                              stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout,
                              check=False, **popen)
     return Run(process, folder)
+
+
+def same_answers(host, *command, **options):
+    """Run without and with the library: the driver's answers must be the same.
+
+    Returns the run with it.
+    """
+    bare = host(*command, preload=False, **options)
+    assert bare.code == 0, bare.stdout + bare.stderr
+    assert bare.files == []
+    shimmed = host(*command, **options)
+    assert shimmed.code == 0, shimmed.stdout + shimmed.stderr
+    assert shimmed.stdout == bare.stdout
+    return shimmed

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "options.h"
-#include "os.h"
+#include "stderr.h"
 #include "text.h"
 
-#define STDERR 2
 #define LINE_BYTES 1024
 #define PREFIX "gpuoomshim: "
 
@@ -24,14 +23,14 @@ static void put_line(struct gos_text *line)
     if (line->truncated)
         memcpy(line->data + line->length - sizeof(dots), dots, sizeof(dots));
     line->data[line->length++] = '\n';
-    gos_os.write(STDERR, line->data, line->length);
+    (void)gos_stderr_write(line->data, line->length); /* there is nobody to tell */
 }
 
 static void put_last_line(void)
 {
     static const char last[] = PREFIX "further lines are left out\n";
 
-    gos_os.write(STDERR, last, sizeof(last) - 1);
+    (void)gos_stderr_write(last, sizeof(last) - 1);
 }
 
 void gos_log(enum gos_log_level level, const char *format, ...)

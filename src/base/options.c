@@ -106,6 +106,14 @@ static bool is_none(const char *value)
     return gos_text_is_word(value, length, "off") || gos_text_is_word(value, length, "none");
 }
 
+static int parse_size(const char *value, uint64_t *bytes)
+{
+    if (!is_none(value))
+        return gos_text_parse_bytes(value, bytes);
+    *bytes = 0;
+    return 0;
+}
+
 static int parse_words(const char *value, const char *values, uint32_t *set)
 {
     for (;;) {
@@ -153,6 +161,8 @@ static int parse(const struct gos_option_row *row, const char *value, struct gos
         return parse_flag(value, field);
     case GOS_OPTION_COUNT:
         return parse_count(value, row->values, field);
+    case GOS_OPTION_SIZE:
+        return parse_size(value, field);
     case GOS_OPTION_DURATION:
         return gos_text_parse_duration(value, field);
     case GOS_OPTION_PATH:

@@ -12,6 +12,7 @@
 
 #define GOS_OPTION_TYPE_FLAG bool
 #define GOS_OPTION_TYPE_COUNT uint64_t
+#define GOS_OPTION_TYPE_SIZE uint64_t
 #define GOS_OPTION_TYPE_DURATION uint64_t
 #define GOS_OPTION_TYPE_PATH const char *
 #define GOS_OPTION_TYPE_SET uint32_t
@@ -45,6 +46,7 @@ int gos_options_load(char *const *environment);
 enum gos_option_type {
     GOS_OPTION_FLAG,
     GOS_OPTION_COUNT,
+    GOS_OPTION_SIZE,
     GOS_OPTION_DURATION,
     GOS_OPTION_PATH,
     GOS_OPTION_SET,

@@ -120,6 +120,7 @@ static void load_tracking(struct gos_loaded *loaded, const json_t *from)
     loaded->evidence.allocated_count = gos_value_number(from, "allocated_count", 0);
     loaded->evidence.freed_count = gos_value_number(from, "freed_count", 0);
     loaded->evidence.metadata_bytes = gos_value_number(from, "metadata_bytes", 0);
+    loaded->evidence.stack_sample_bytes = gos_value_number(from, "stack_sample_bytes", 0);
     loaded->evidence.unwinder = gos_value_string(from, "unwinder");
     loaded->evidence.python = gos_value_string(from, "python");
     health->fuse_reason = gos_value_string(from, "fuse");

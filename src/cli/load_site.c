@@ -116,6 +116,7 @@ static int load_stack(struct gos_loaded *loaded, const json_t *owner)
         return 0;
     struct gos_shown_stack *stack = &stacks->stacks[stacks->count++];
     stack->site = (uint32_t)gos_value_number(owner, "site", 0);
+    stack->tag = gos_value_string(from, "tag");
     int result = load_python(loaded, stack, from);
     return result == 0 ? load_native(loaded, stack, from) : result;
 }
@@ -177,6 +178,8 @@ static void load_use(struct gos_site_use *use, const json_t *from)
     use->largest_bytes = gos_value_number(from, "largest_bytes", 0);
     use->oldest_ms = (uint32_t)gos_value_number(from, "oldest_ms", 0);
     use->newest_ms = (uint32_t)gos_value_number(from, "newest_ms", 0);
+    use->is_estimated = gos_value_bool(from, "estimated");
+    use->estimated_bytes = gos_value_number(from, "estimated_live_bytes", 0);
 }
 
 static int load_uses(struct gos_loaded *loaded, const json_t *root)

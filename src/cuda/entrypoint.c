@@ -53,7 +53,8 @@ static size_t map_start(const void *pointer)
 
 static void map_insert(void *pointer, int row)
 {
-    for (size_t i = map_start(pointer), n = 0; n < POINTER_MAP_SIZE; i = (i + 1) % POINTER_MAP_SIZE, n++) {
+    for (size_t i = map_start(pointer), n = 0; n < POINTER_MAP_SIZE;
+         i = (i + 1) % POINTER_MAP_SIZE, n++) {
         void *seen = NULL;
         if (atomic_compare_exchange_strong(&map_pointers[i], &seen, pointer)) {
             atomic_store(&map_rows[i], row + 1);
@@ -66,7 +67,8 @@ static void map_insert(void *pointer, int row)
 
 int gos_entrypoint_of_pointer(const void *pointer)
 {
-    for (size_t i = map_start(pointer), n = 0; n < POINTER_MAP_SIZE; i = (i + 1) % POINTER_MAP_SIZE, n++) {
+    for (size_t i = map_start(pointer), n = 0; n < POINTER_MAP_SIZE;
+         i = (i + 1) % POINTER_MAP_SIZE, n++) {
         const void *seen = atomic_load(&map_pointers[i]);
         if (!seen)
             return -1;

@@ -104,10 +104,8 @@ static void advise_top_site(const struct gos_situation *s, struct gos_verdict *v
         gos_holder_top_use(s->evidence, (uint32_t)s->diagnosis->device);
     const char *words = top ? gos_holder_site_words(s->evidence, top->site) : "";
     if (words[0])
-        gos_verdict_advise(
-            verdict, gos_wording(s->evidence, "Begin with %s: %s in %s.", words,
-                                 gos_wording_bytes(s->evidence, top->live_bytes),
-                                 gos_wording_count(s->evidence, top->live_count, "allocation")));
+        gos_verdict_advise(verdict, gos_wording(s->evidence, "Begin with %s: %s.", words,
+                                                gos_holder_use_words(s->evidence, top)));
 }
 
 void gos_advise_less(const struct gos_situation *s, struct gos_verdict *verdict)

@@ -3,12 +3,18 @@
 #include <string.h>
 
 #include "../base/module.h"
+#include "../base/text.h"
 #include "../track/site.h"
+#include "code_place.h"
 #include "library.h"
 #include "saturate.h"
 #include "wording.h"
 
 #define NAME_MAX_COUNT 48
+#define WORDS_BYTES 320
+
+/* So many of the largest sites may stand beside it in a report. */
+#define COMPARED_USES 6
 
 struct tally {
     struct {
@@ -66,50 +72,64 @@ const char *gos_holder_of_request(const struct gos_request *request)
     return module ? gos_library_name(module->path) : "";
 }
 
-/* Code that somebody installed, not the program that is being run. */
-static bool is_installed(const char *file)
-{
-    return strstr(file, "-packages/") || strstr(file, "/lib/python") || file[0] == '<';
-}
-
-static const struct gos_python_frame *telling_frame(const struct gos_site *site)
-{
-    for (uint32_t i = 0; i < site->python_count; i++)
-        if (!is_installed(site->python[i].file))
-            return &site->python[i];
-    return site->python_count ? &site->python[0] : NULL;
-}
-
-static const char *last_component(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static const char *native_words(struct gos_evidence *evidence, const struct gos_site *site)
+static void put_native(struct gos_text *text, const struct gos_site *site)
 {
     uint32_t i = requester_index(site);
     const struct gos_module *module =
         i < site->native_count ? gos_module_at(site->native[i].module) : NULL;
-    if (!module)
-        return "";
-    const char *symbol = gos_module_nearest(module, site->native[i].address, NULL);
-    if (!symbol)
-        return gos_wording(evidence, "%s+0x%llx", module->name,
-                           (unsigned long long)site->native[i].offset);
-    return gos_wording(evidence, "%s %s", module->name, symbol);
+    const char *symbol = module ? gos_module_nearest(module, site->native[i].address, NULL) : NULL;
+    if (symbol)
+        gos_text_format(text, "%s %s", module->name, symbol);
+    else if (module)
+        gos_text_format(text, "%s+0x%llx", module->name,
+                        (unsigned long long)site->native[i].offset);
+}
+
+static void put_site(char words[WORDS_BYTES], uint32_t id, unsigned limit)
+{
+    struct gos_text text = gos_text_on(words, WORDS_BYTES);
+    const struct gos_site *site = gos_site_get(id);
+    if (!site)
+        return;
+    if (site->python_count)
+        gos_code_put_python(&text, site->python, site->python_count, limit);
+    else
+        put_native(&text, site);
+    gos_code_put_tag(&text, site->tag);
+}
+
+/* Would a reader take it for one of the other large sites? */
+static bool is_ambiguous(const struct gos_evidence *evidence, uint32_t id, unsigned limit)
+{
+    char words[WORDS_BYTES], others[WORDS_BYTES];
+    put_site(words, id, limit);
+    for (size_t i = 0; i < evidence->use_count && i < COMPARED_USES; i++) {
+        if (evidence->uses[i].site == id)
+            continue;
+        put_site(others, evidence->uses[i].site, limit);
+        if (words[0] && strcmp(words, others) == 0)
+            return true;
+    }
+    return false;
 }
 
 const char *gos_holder_site_words(struct gos_evidence *evidence, uint32_t id)
 {
-    const struct gos_site *site = gos_site_get(id);
-    if (!site)
-        return "";
-    const struct gos_python_frame *frame = telling_frame(site);
-    if (!frame)
-        return native_words(evidence, site);
-    return gos_wording(evidence, "%s:%d %s", last_component(frame->file), frame->line,
-                       frame->function);
+    char words[WORDS_BYTES];
+    unsigned limit = 1;
+    while (limit < GOS_CODE_LINES_MAX && is_ambiguous(evidence, id, limit))
+        limit++;
+    put_site(words, id, limit);
+    return words[0] ? gos_wording(evidence, "%s", words) : "";
+}
+
+const char *gos_holder_use_words(struct gos_evidence *evidence, const struct gos_site_use *use)
+{
+    const char *bytes = gos_wording_bytes(evidence, gos_site_use_bytes(use));
+    if (use->is_estimated)
+        return gos_wording(evidence, "about %s", bytes);
+    return gos_wording(evidence, "%s in %s", bytes,
+                       gos_wording_count(evidence, use->live_count, "allocation"));
 }
 
 /* Is a record of this kind memory that somebody keeps on that device (or of the host)? */
@@ -133,7 +153,7 @@ static void tally_add(struct tally *tally, const char *name, const struct gos_si
             return;
         tally->rows[tally->count++].name = name;
     }
-    tally->rows[i].bytes = gos_plus(tally->rows[i].bytes, use->live_bytes);
+    tally->rows[i].bytes = gos_plus(tally->rows[i].bytes, gos_site_use_bytes(use));
     tally->rows[i].count = gos_plus(tally->rows[i].count, use->live_count);
 }
 
@@ -168,7 +188,7 @@ void gos_holders_make(const struct gos_evidence *evidence, uint32_t device,
     struct tally tally = {.count = 0};
     for (size_t i = 0; i < evidence->use_count; i++) {
         const struct gos_site_use *use = &evidence->uses[i];
-        if (counts_for(use, device))
+        if (counts_for(use, device) && gos_site_use_bytes(use) > 0)
             tally_add(&tally, gos_holder_of_site(use->site), use);
     }
     hand_out(&tally, diagnosis);
@@ -179,7 +199,7 @@ const struct gos_site_use *gos_holder_top_use(const struct gos_evidence *evidenc
     const struct gos_site_use *top = NULL;
     for (size_t i = 0; i < evidence->use_count; i++) {
         const struct gos_site_use *use = &evidence->uses[i];
-        if (counts_for(use, device) && (!top || use->live_bytes > top->live_bytes))
+        if (counts_for(use, device) && (!top || gos_site_use_bytes(use) > gos_site_use_bytes(top)))
             top = use;
     }
     return top;

@@ -16,10 +16,15 @@ const char *gos_holder_of_site(uint32_t site);
 const char *gos_holder_of_request(const struct gos_request *request);
 
 /*
- * "model.py:41 forward", of the newest Python frame outside installed
- * packages; else "libfoo.so symbol"; "" when there is nothing to say.
+ * "model.py:41 forward [tag]", of the newest Python frame outside installed
+ * packages, and of those that called it as far as it needs to be told from
+ * other large sites (code_place.h); else "libfoo.so symbol"; "" when there is
+ * nothing to say.
  */
 const char *gos_holder_site_words(struct gos_evidence *evidence, uint32_t site);
+
+/* "4.00 GiB in 3 allocations", "about 4.00 GiB" where it is an estimate. */
+const char *gos_holder_use_words(struct gos_evidence *evidence, const struct gos_site_use *use);
 
 /*
  * Fill the diagnosis' holders from live allocations of that device (ordinal or

@@ -1,5 +1,6 @@
 diagnose_sources := \
     advice.c \
+    code_place.c \
     codes.c \
     diagnose.c \
     fragmentation.c \

@@ -196,10 +196,8 @@ static void say_top_sites(const struct gos_situation *s, struct gos_verdict *ver
         if (!words[0])
             continue;
         named++;
-        gos_verdict_say(verdict,
-                        gos_wording(s->evidence, "%s holds %s in %s.", words,
-                                    amount(s, use->live_bytes),
-                                    gos_wording_count(s->evidence, use->live_count, "allocation")));
+        gos_verdict_say(verdict, gos_wording(s->evidence, "%s holds %s.", words,
+                                             gos_holder_use_words(s->evidence, use)));
     }
 }
 

@@ -40,7 +40,11 @@ struct gos_request {
     bool caller_retries; /* the requester is known to retry by itself */
 };
 
-/* Several live allocations of one site, kind and device. */
+/*
+ * Several live allocations of one site, kind and device.  Where only some
+ * allocations have a stack (GPUOOMSHIM_STACK_SAMPLE), these are the ones that
+ * have it, and the estimate says for how much they stand; for site 0 it is 0.
+ */
 struct gos_site_use {
     uint32_t site;
     enum gos_kind kind;
@@ -50,7 +54,15 @@ struct gos_site_use {
     uint64_t largest_bytes;
     uint32_t oldest_ms; /* birth of the oldest, since the registry's start */
     uint32_t newest_ms;
+    bool is_estimated;
+    uint64_t estimated_bytes;
 };
+
+/* What the site holds, as well as it is known. */
+static inline uint64_t gos_site_use_bytes(const struct gos_site_use *use)
+{
+    return use->is_estimated ? use->estimated_bytes : use->live_bytes;
+}
 
 /* One small live allocation that may share its 2 MiB block. */
 struct gos_small {
@@ -172,7 +184,7 @@ struct gos_evidence {
     uint32_t device_count; /* as the driver counts them; only `present` ones were read */
     struct gos_total host_live[GOS_KIND_COUNT];
 
-    struct gos_site_use *uses; /* descending by live_bytes */
+    struct gos_site_use *uses; /* descending by gos_site_use_bytes */
     size_t use_count;
     struct gos_pool_evidence *pools;
     size_t pool_count;
@@ -192,6 +204,7 @@ struct gos_evidence {
     uint64_t allocated_count;
     uint64_t freed_count;
     uint64_t metadata_bytes;
+    uint64_t stack_sample_bytes; /* a stack for about one in so many; 0: for each allocation */
     const char *unwinder;
     const char *python; /* version or NULL */
 

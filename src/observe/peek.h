@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All of it, or false.  Hook context: yes. */
+/* All of it, at most a page, or false.  Hook context: yes. */
 bool gos_peek(const void *address, void *copy, size_t bytes);
 
 /*

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "../base/options.h"
+#include "../track/sample.h"
 #include "../track/site.h"
 #include "../track/vmm.h"
 #include "sort.h"
@@ -89,6 +91,12 @@ static bool is_use_of(const struct gos_site_use *use, const struct gos_allocatio
            use->device == allocation->device;
 }
 
+/* Captured into a graph they are asked for by the same calls. */
+static bool is_sampled(const struct gos_evidence *evidence, enum gos_kind kind)
+{
+    return evidence->stack_sample_bytes && (kind == GOS_KIND_POOL || kind == GOS_KIND_GRAPH);
+}
+
 /* The table is at least twice as long as the array, so there is always an empty slot. */
 static struct gos_site_use *find_use(struct gos_snapshot *snapshot,
                                      const struct gos_allocation *allocation)
@@ -109,7 +117,8 @@ static struct gos_site_use *find_use(struct gos_snapshot *snapshot,
     *use = (struct gos_site_use){.site = allocation->site,
                                  .kind = allocation->kind,
                                  .device = allocation->device,
-                                 .oldest_ms = allocation->born_ms};
+                                 .oldest_ms = allocation->born_ms,
+                                 .is_estimated = is_sampled(evidence, allocation->kind)};
     return use;
 }
 
@@ -123,6 +132,9 @@ static void add_to_use(struct gos_snapshot *snapshot, const struct gos_allocatio
     }
     use->live_bytes += allocation->bytes;
     use->live_count++;
+    if (use->is_estimated && use->site)
+        use->estimated_bytes +=
+            gos_sample_estimate(allocation->bytes, snapshot->evidence->stack_sample_bytes);
     if (allocation->bytes > use->largest_bytes)
         use->largest_bytes = allocation->bytes;
     if (allocation->born_ms < use->oldest_ms)
@@ -223,6 +235,7 @@ void gos_snapshot_take(struct gos_snapshot *snapshot, struct gos_evidence *evide
 {
     memset(snapshot, 0, sizeof(*snapshot));
     snapshot->evidence = evidence;
+    evidence->stack_sample_bytes = gos_options.stack_sample;
     make_use_room(snapshot);
     make_home_room(snapshot);
     for (uint32_t ordinal = 0; ordinal < GOS_DEVICE_MAX; ordinal++)

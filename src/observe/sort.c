@@ -52,8 +52,8 @@ static bool use_before(const void *left, const void *right)
 {
     const struct gos_site_use *a = left, *b = right;
 
-    if (a->live_bytes != b->live_bytes)
-        return a->live_bytes > b->live_bytes;
+    if (gos_site_use_bytes(a) != gos_site_use_bytes(b))
+        return gos_site_use_bytes(a) > gos_site_use_bytes(b);
     if (a->site != b->site)
         return a->site < b->site;
     if (a->kind != b->kind)

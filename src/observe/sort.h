@@ -16,7 +16,8 @@
 void gos_sort_heap(void *items, size_t count, size_t item_bytes,
                    bool (*before)(const void *, const void *));
 
-/* Descending by live bytes; equal ones by site, kind and device, so that the order is fixed. */
+/* Descending by gos_site_use_bytes; equal ones by site, kind and device, so that the order is
+ * fixed. */
 void gos_sort_uses(struct gos_site_use *uses, size_t count);
 
 /*

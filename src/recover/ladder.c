@@ -54,19 +54,33 @@ static uint64_t free_bytes(void)
     size_t available = 0;
     size_t total = 0;
 
-    if (!gos_driver.cuMemGetInfo ||
-        gos_driver.cuMemGetInfo(&available, &total) != CUDA_SUCCESS)
+    if (!gos_driver.cuMemGetInfo || gos_driver.cuMemGetInfo(&available, &total) != CUDA_SUCCESS)
         return 0;
     return available;
+}
+
+/*
+ * A capture that begins in another thread after the gate must not be hurt by
+ * what a step asks: in relaxed mode this thread's calls invalidate none.
+ */
+static void exchange_capture_mode(CUstreamCaptureMode *mode)
+{
+    if (gos_driver.cuThreadExchangeStreamCaptureMode &&
+        gos_driver.cuThreadExchangeStreamCaptureMode(mode) != CUDA_SUCCESS)
+        *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
 /* True when it ran and a retry makes sense. */
 static bool run(const struct gos_ladder *ladder, enum gos_step step, struct gos_step_record *record)
 {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     uint64_t started_ns = gos_os.monotonic_ns();
+
+    exchange_capture_mode(&mode);
     uint64_t before_bytes = free_bytes();
     bool retry = rungs[step].run(ladder, record);
     uint64_t after_bytes = free_bytes();
+    exchange_capture_mode(&mode);
 
     record->freed_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
     record->duration_ns = gos_os.monotonic_ns() - started_ns;
@@ -83,9 +97,8 @@ bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, 
         enum gos_step step = (enum gos_step)ladder->next++;
         struct gos_step_record *record = &steps[(*count)++];
 
-        *record = (struct gos_step_record){.step = rungs[step].name,
-                                           .result = "skipped",
-                                           .reason = ""};
+        *record =
+            (struct gos_step_record){.step = rungs[step].name, .result = "skipped", .reason = ""};
         if (!(gos_options.retry & rungs[step].option))
             record->reason = "not in GPUOOMSHIM_RETRY";
         else if (gos_os.monotonic_ns() >= ladder->deadline_ns)

@@ -9,7 +9,8 @@
 #define FIRST_NAP_NS 20000u
 #define LONGEST_NAP_NS 2000000u
 
-static bool concerns(const struct gos_diagnosis *diagnosis, const struct gos_stream_evidence *stream)
+static bool concerns(const struct gos_diagnosis *diagnosis,
+                     const struct gos_stream_evidence *stream)
 {
     return stream->freed_bytes > 0 && (int)stream->device == diagnosis->device;
 }

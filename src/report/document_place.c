@@ -288,6 +288,10 @@ static void emit_tracking(const struct gos_document *document, struct gos_emitte
     gos_emitter_count(emitter, GOS_FIELD("freed_count", "frees seen"), evidence->freed_count);
     gos_emitter_bytes(emitter, GOS_FIELD("metadata_bytes", "host memory used for it"),
                       evidence->metadata_bytes);
+    gos_emitter_bytes(
+        emitter,
+        GOS_FIELD("stack_sample_bytes", evidence->stack_sample_bytes ? "a stack per" : NULL),
+        evidence->stack_sample_bytes);
     gos_emitter_string(emitter, GOS_FIELD("unwinder", "native stacks by"), evidence->unwinder);
     gos_emitter_string(emitter, GOS_FIELD("python", "Python"), evidence->python);
     emit_losses(&document->health, emitter);

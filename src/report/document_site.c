@@ -50,6 +50,7 @@ static void emit_native_json(const struct gos_shown_stack *stack, struct gos_emi
 static void emit_stack_json(const struct gos_shown_stack *stack, struct gos_emitter *emitter)
 {
     gos_emitter_object(emitter, "stack");
+    gos_emitter_string(emitter, GOS_FIELD("tag", NULL), stack->tag);
     emit_python_json(stack, emitter);
     emit_native_json(stack, emitter);
     gos_emitter_end(emitter);
@@ -111,6 +112,8 @@ static void emit_stack_text(const struct gos_document *document,
                             const struct gos_shown_stack *stack, struct gos_emitter *emitter)
 {
     uint32_t limit = document->complete ? UINT32_MAX : TEXT_FRAMES;
+    if (stack->tag)
+        gos_emitter_line(emitter, "    tag [%s]", stack->tag);
     if (stack->python_count > 0)
         gos_emitter_line(emitter, "    Python, newest call first");
     emit_python_text(stack, limit, document->complete, emitter);
@@ -184,20 +187,35 @@ static void emit_holders(const struct gos_diagnosis *diagnosis, struct gos_emitt
 
 /* --- sites --- */
 
+/* Under an estimate, what has a stack is only a part of what is counted. */
+static const char *count_words(const struct gos_site_use *use)
+{
+    if (use->is_estimated)
+        return use->site ? "allocations with a stack" : "allocations without a stack";
+    return use->live_count == 1 ? "allocation" : "allocations";
+}
+
+static void put_site_bytes(struct gos_text *text, const struct gos_site_use *use)
+{
+    bool is_about = use->is_estimated && use->site;
+    gos_text_put(text, is_about ? "about " : "");
+    gos_text_bytes(text, is_about ? use->estimated_bytes : use->live_bytes);
+}
+
 static void site_line(const struct gos_site_use *use, size_t number, struct gos_emitter *emitter)
 {
-    char bytes[24];
+    char bytes[32];
     char place[24];
     struct gos_text text = gos_text_on(bytes, sizeof bytes);
     struct gos_text where = gos_text_on(place, sizeof place);
-    gos_text_bytes(&text, use->live_bytes);
+    put_site_bytes(&text, use);
     if (use->device == GOS_DEVICE_HOST)
         gos_text_put(&where, "host");
     else
         gos_text_format(&where, "GPU %u", use->device);
-    gos_emitter_line(
-        emitter, "  %zu. %s in %llu %s, %s, %s", number, bytes, (unsigned long long)use->live_count,
-        use->live_count == 1 ? "allocation" : "allocations", gos_kind_words(use->kind), place);
+    gos_emitter_line(emitter, "  %zu. %s in %llu %s, %s, %s", number, bytes,
+                     (unsigned long long)use->live_count, count_words(use),
+                     gos_kind_words(use->kind), place);
 }
 
 static void emit_use_device(const struct gos_site_use *use, struct gos_emitter *emitter)
@@ -221,6 +239,9 @@ static void emit_use(const struct gos_document *document, size_t index, struct g
     gos_emitter_bytes(emitter, GOS_FIELD("largest_bytes", NULL), use->largest_bytes);
     gos_emitter_count(emitter, GOS_FIELD("oldest_ms", NULL), use->oldest_ms);
     gos_emitter_count(emitter, GOS_FIELD("newest_ms", NULL), use->newest_ms);
+    gos_emitter_bool(emitter, GOS_FIELD("estimated", NULL), use->is_estimated);
+    if (use->is_estimated)
+        gos_emitter_bytes(emitter, GOS_FIELD("estimated_live_bytes", NULL), use->estimated_bytes);
     gos_document_stack(document, emitter, use->site);
     gos_emitter_end(emitter);
 }

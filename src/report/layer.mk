@@ -11,6 +11,7 @@ report_sources := \
     screen_ledger.c \
     screen_lines.c \
     screen_place.c \
+    screen_sites.c \
     sink.c \
     stacks.c \
     utf8.c

@@ -7,6 +7,7 @@
 #include "../base/log.h"
 #include "../base/options.h"
 #include "../base/os.h"
+#include "../base/stderr.h"
 #include "../base/text.h"
 #include "document.h"
 #include "files.h"
@@ -72,7 +73,7 @@ static void show_screen_once(const struct gos_document *document)
         return;
     state.showed_screen = true;
     gos_screen_write(document, &text);
-    int result = gos_os_write_all(2, text.data, text.length);
+    int result = gos_stderr_write(text.data, text.length);
     if (result < 0)
         gos_loss_count(GOS_LOSS_REPORT);
 }

@@ -5,7 +5,7 @@
 #include "screen_parts.h"
 
 /* Importance: what a reader could spare goes first. */
-enum { MUST = 10, ACT = 9, SAY = 8, HELP = 7, SITE = 6, NEAR = 5, SPACE = 3, LESS = 2 };
+enum { MUST = 10, ACT = 9, SAY = 8, HELP = 7, NEAR = 5, SPACE = 3 };
 
 /* --- pieces --- */
 
@@ -207,6 +207,7 @@ static void put_holders(struct gos_text *text, const struct gos_diagnosis *diagn
         gos_text_format(text, "%s ",
                         gos_screen_has_text(diagnosis->holders[i].name) ? diagnosis->holders[i].name
                                                                         : "?");
+        gos_text_put(text, diagnosis->evidence->stack_sample_bytes ? "about " : "");
         put_bytes(text, diagnosis->holders[i].live_bytes);
     }
 }
@@ -259,72 +260,6 @@ static void add_holders(struct gos_screen *screen, const struct gos_document *do
     if (text.length == 0 && !on_host)
         put_holders(&text, diagnosis);
     gos_screen_add(screen, HELP, "held by", buffer, 1);
-}
-
-static void add_site_line(struct gos_screen *screen, const struct gos_document *document,
-                          uint8_t importance, uint32_t site, uint64_t bytes, uint64_t count,
-                          const char *unit)
-{
-    char buffer[GOS_SCREEN_WORDS];
-    char amount[24];
-    struct gos_text text = gos_text_on(buffer, sizeof buffer);
-    struct gos_text number = gos_text_on(amount, sizeof amount);
-    put_bytes(&number, bytes);
-    gos_text_format(&text, "%10s  %llu %s  ", amount, (unsigned long long)count, unit);
-    gos_screen_place(&text, document, site, 1);
-    gos_screen_add(screen, importance, "", buffer, 1);
-}
-
-static bool matters(const struct gos_document *document, const struct gos_site_use *use)
-{
-    int device = document->report->diagnosis->device;
-    if (!is_failure(document))
-        return true;
-    if (device < 0)
-        return use->device == GOS_DEVICE_HOST;
-    return use->device == (uint32_t)device &&
-           (gos_kind_on_device_books(use->kind) || use->kind == GOS_KIND_POOL ||
-            use->kind == GOS_KIND_MANAGED || use->kind == GOS_KIND_GRAPH);
-}
-
-static uint8_t site_importance(unsigned shown)
-{
-    static const uint8_t steps[] = {SITE, NEAR, LESS};
-    return steps[shown];
-}
-
-static void add_largest_sites(struct gos_screen *screen, const struct gos_document *document)
-{
-    const struct gos_evidence *evidence = evidence_of(document);
-    unsigned shown = 0;
-    for (size_t i = 0; i < evidence->use_count && shown < 3; i++) {
-        const struct gos_site_use *use = &evidence->uses[i];
-        if (matters(document, use))
-            add_site_line(screen, document, site_importance(shown++), use->site, use->live_bytes,
-                          use->live_count, use->live_count == 1 ? "allocation" : "allocations");
-    }
-}
-
-static void add_pins(struct gos_screen *screen, const struct gos_document *document,
-                     const struct gos_fragmentation *fragmentation)
-{
-    for (unsigned i = 0; i < fragmentation->pin_count && i < 3; i++)
-        add_site_line(screen, document, site_importance(i), fragmentation->pins[i].site,
-                      fragmentation->pins[i].stuck_bytes, fragmentation->pins[i].blocks,
-                      "blocks pinned by");
-}
-
-static void add_sites(struct gos_screen *screen, const struct gos_document *document)
-{
-    const struct gos_diagnosis *diagnosis = document->report->diagnosis;
-    int device = diagnosis->device;
-    if (diagnosis->verdict.code == GOS_VERDICT_EXHAUSTED_BY_OTHERS && is_failure(document))
-        return;
-    if (diagnosis->verdict.code == GOS_VERDICT_FRAGMENTED && is_ordinal(device) &&
-        diagnosis->fragmentation[device].pin_count > 0)
-        add_pins(screen, document, &diagnosis->fragmentation[device]);
-    else
-        add_largest_sites(screen, document);
 }
 
 /* --- what was done, what to do --- */
@@ -456,7 +391,7 @@ void gos_screen_write(const struct gos_document *document, struct gos_text *text
         add_live(&screen, document);
     }
     add_holders(&screen, document);
-    add_sites(&screen, document);
+    gos_screen_sites(&screen, document);
     if (is_failure(document)) {
         add_done(&screen, document->report);
         add_advice(&screen, &document->report->diagnosis->verdict);

@@ -19,10 +19,16 @@ void gos_screen_separate(struct gos_text *text, const char *separator);
 
 /*
  * Up to `limit` lines of code of a site, newest first: the user's own Python,
- * else any Python, else native frames, else "(no stack)".
+ * else any Python, else native frames, else "(no stack)"; then its tag.
  */
 void gos_screen_place(struct gos_text *text, const struct gos_document *document, uint32_t site,
                       unsigned limit);
+
+/*
+ * The largest sites, or those that pin device blocks, at most three; with as many
+ * lines of code as tell them apart.
+ */
+void gos_screen_sites(struct gos_screen *screen, const struct gos_document *document);
 
 /* One device's ledger; nothing when it is not known. */
 void gos_screen_ledger(struct gos_screen *screen, const struct gos_document *document, int ordinal,

@@ -1,24 +1,12 @@
 /* A place in code in a few words: "model.py:41 forward", or "libfoo.so.1 function". */
 #include <string.h>
 
+#include "../diagnose/code_place.h"
 #include "screen_parts.h"
-
-static const char *last_component(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 bool gos_screen_has_text(const char *string)
 {
     return string && string[0];
-}
-
-static void put_python(struct gos_text *text, const struct gos_python_frame *frame)
-{
-    gos_text_format(text, "%s:%d %s",
-                    last_component(gos_screen_has_text(frame->file) ? frame->file : "?"),
-                    frame->line, gos_screen_has_text(frame->function) ? frame->function : "?");
 }
 
 static void put_native(struct gos_text *text, const struct gos_shown_frame *frame)
@@ -28,24 +16,6 @@ static void put_native(struct gos_text *text, const struct gos_shown_frame *fram
         gos_text_format(text, " %s", frame->symbol);
     else
         gos_text_format(text, "+0x%llx", (unsigned long long)frame->offset);
-}
-
-/*
- * The user's own lines: they are what he can change.  Frames of packages and
- * of the standard library count only when there is nothing else.
- */
-static unsigned put_python_lines(struct gos_text *text, const struct gos_shown_stack *stack,
-                                 unsigned limit, bool packages)
-{
-    unsigned shown = 0;
-    for (uint32_t i = 0; i < stack->python_count && shown < limit; i++) {
-        if (gos_python_frame_is_library(&stack->python[i]) != packages)
-            continue;
-        if (shown++ > 0)
-            gos_text_put(text, " <- ");
-        put_python(text, &stack->python[i]);
-    }
-    return shown;
 }
 
 /* These are on every stack and explain none; generated code has no name to show. */
@@ -63,8 +33,8 @@ static bool is_plumbing(const struct gos_shown_frame *frame)
     return gos_frame_is_noise(frame);
 }
 
-static unsigned put_native_lines(struct gos_text *text, const struct gos_shown_stack *stack,
-                                 unsigned limit)
+static void put_native_lines(struct gos_text *text, const struct gos_shown_stack *stack,
+                             unsigned limit)
 {
     unsigned shown = 0;
     for (uint32_t i = 0; i < stack->native_count && shown < limit; i++) {
@@ -74,7 +44,6 @@ static unsigned put_native_lines(struct gos_text *text, const struct gos_shown_s
             gos_text_put(text, " <- ");
         put_native(text, &stack->native[i]);
     }
-    return shown;
 }
 
 void gos_screen_place(struct gos_text *text, const struct gos_document *document, uint32_t site,
@@ -85,11 +54,12 @@ void gos_screen_place(struct gos_text *text, const struct gos_document *document
         gos_text_put(text, "(no stack)");
         return;
     }
-    unsigned shown = put_python_lines(text, stack, limit, false);
-    if (shown == 0)
-        shown = put_python_lines(text, stack, limit, true);
-    if (shown == 0)
-        shown = put_native_lines(text, stack, limit);
-    if (shown == 0)
+    size_t before = text->length;
+    if (stack->python_count > 0)
+        gos_code_put_python(text, stack->python, stack->python_count, limit);
+    else
+        put_native_lines(text, stack, limit);
+    gos_code_put_tag(text, stack->tag);
+    if (text->length == before)
         gos_text_put(text, "(no stack)");
 }

@@ -31,13 +31,6 @@ bool gos_python_frame_is_noise(const struct gos_python_frame *frame)
     return frame->file && starts_with(frame->file, "<frozen ");
 }
 
-bool gos_python_frame_is_library(const struct gos_python_frame *frame)
-{
-    const char *file = frame->file ? frame->file : "";
-    return file[0] == '<' || strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") ||
-           strstr(file, "/lib/python3");
-}
-
 /* --- symbols, each looked up once --- */
 
 struct symbol {
@@ -119,6 +112,7 @@ static void show_site(struct resolver *resolver, struct gos_stacks *stacks, uint
         return;
     struct gos_shown_stack *stack = &stacks->stacks[stacks->count++];
     stack->site = id;
+    stack->tag = site->tag;
     stack->python = site->python;
     stack->python_count = site->python_count;
     stack->native = site->native_count ? show_native(resolver, site) : NULL;

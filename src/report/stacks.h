@@ -26,6 +26,7 @@ struct gos_shown_stack {
     uint32_t site;
     uint32_t native_count;
     uint32_t python_count;
+    const char *tag;                /* NULL: none */
     struct gos_shown_frame *native; /* newest first */
     const struct gos_python_frame *python;
 };
@@ -61,7 +62,5 @@ const struct gos_shown_stack *gos_stacks_find(const struct gos_stacks *stacks, u
 bool gos_frame_is_noise(const struct gos_shown_frame *frame);
 /* The import machinery, frozen into the interpreter. */
 bool gos_python_frame_is_noise(const struct gos_python_frame *frame);
-/* Installed packages and the standard library, as opposed to the user's own code. */
-bool gos_python_frame_is_library(const struct gos_python_frame *frame);
 
 #endif

@@ -5,6 +5,7 @@
 #include "../base/loss.h"
 #include "../track/event.h"
 #include "../track/pool.h"
+#include "../track/sample.h"
 #include "../track/unwind.h"
 #include "episode.h"
 #include "failure.h"
@@ -24,6 +25,11 @@ static bool is_host_kind(enum gos_kind kind)
     return kind == GOS_KIND_HOST || kind == GOS_KIND_REGISTERED || kind == GOS_KIND_ADDRESS;
 }
 
+static bool is_sampled_out(const struct gos_call *call)
+{
+    return call->kind == GOS_KIND_POOL && !gos_sample_takes(call->bytes);
+}
+
 static void record(const struct gos_call *call, uint64_t address)
 {
     struct gos_place place = place_of(call);
@@ -36,7 +42,7 @@ static void record(const struct gos_call *call, uint64_t address)
         .bytes = call->bytes,
         .kind = kind,
         .device = is_host_kind(kind) ? GOS_DEVICE_HOST : place.device,
-        .site = gos_unwind_site(),
+        .site = is_sampled_out(call) ? 0 : gos_unwind_site(),
         .home = place.home,
     };
     gos_registry_add(&allocation); /* what it loses it counts */
@@ -48,21 +54,33 @@ CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address)
         int saved = errno;
         gos_thread.depth++;
         record(call, address);
-        gos_episode_succeeded(call->bytes);
         gos_thread.depth--;
         errno = saved;
     }
     return gos_call_done(call, result);
 }
 
+/* What we, or another thread's recovery, made succeed is nothing that the caller survived. */
+static void end_story(struct gos_call *call, CUresult result)
+{
+    if (call->failure)
+        gos_failure_close(call->failure, result);
+    else if (call->shared)
+        gos_episode_recovered();
+    else
+        gos_episode_closed_by(call->bytes);
+    call->failure = NULL;
+}
+
 CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
 {
     int saved = errno;
 
-    gos_thread.depth++;
-    gos_failure_close(call->failure, result);
-    gos_thread.depth--;
-    call->failure = NULL;
+    if (call->failure || gos_call_tracks()) {
+        gos_thread.depth++;
+        end_story(call, result);
+        gos_thread.depth--;
+    }
     errno = saved;
     return result;
 }
@@ -83,9 +101,8 @@ bool gos_call_failed(struct gos_call *call, CUresult result)
 
 void gos_call_note(enum gos_entrypoint entry, CUresult result)
 {
-    gos_event_add(&(struct gos_event){.what = gos_entrypoint_name(entry),
-                                      .result = (int)result,
-                                      .device = -1});
+    gos_event_add(&(struct gos_event){
+        .what = gos_entrypoint_name(entry), .result = (int)result, .device = -1});
 }
 
 struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, uint64_t address)
@@ -94,7 +111,9 @@ struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, 
 
     if (address && gos_shim_active()) {
         int saved = errno;
+        gos_thread.depth++;
         free.known = gos_registry_take(space, address, &free.gone);
+        gos_thread.depth--;
         errno = saved;
     }
     return free;
@@ -128,15 +147,16 @@ CUresult gos_free_end(struct gos_free *free, CUresult result)
 CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream stream,
                             bool per_thread)
 {
-    if (result == CUDA_SUCCESS && free->known && gos_kind_space(free->gone.kind) == GOS_SPACE_ADDRESS &&
-        free->gone.kind != GOS_KIND_GRAPH) {
+    if (result == CUDA_SUCCESS && free->known &&
+        gos_kind_space(free->gone.kind) == GOS_SPACE_ADDRESS && free->gone.kind != GOS_KIND_GRAPH) {
         int saved = errno;
-        gos_pending_add(&(struct gos_pending){.stream = (uint64_t)(uintptr_t)stream,
-                                              .context = gos_place_of_context().context,
-                                              .device = free->gone.device,
-                                              .per_thread = per_thread,
-                                              .bytes = free->gone.bytes,
-                                              .count = 1});
+        gos_pending_add(&(struct gos_pending){
+            .stream = (uint64_t)(uintptr_t)stream,
+            .context = gos_place_context_of_stream((uint64_t)(uintptr_t)stream),
+            .device = free->gone.device,
+            .per_thread = per_thread,
+            .bytes = free->gone.bytes,
+            .count = 1});
         errno = saved;
     }
     return gos_free_end(free, result);

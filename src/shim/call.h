@@ -23,6 +23,7 @@
 #include "../base/thread.h"
 #include "../cuda/entrypoint.h"
 #include "../track/registry.h"
+#include "episode.h"
 #include "state.h"
 
 struct gos_failure;
@@ -35,6 +36,7 @@ struct gos_call {
     int16_t entry;               /* enum gos_entrypoint */
     uint8_t kind;                /* enum gos_kind */
     bool per_thread;             /* stream 0 is the per-thread default stream */
+    bool shared;                 /* asked again because another thread recovered memory */
     int16_t device;              /* ordinal, GOS_DEVICE_HOST, or GOS_DEVICE_CURRENT */
 };
 
@@ -72,11 +74,14 @@ static inline bool gos_call_again(struct gos_call *call, CUresult result)
 /* The allocation exists: record it.  Returns result. */
 CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address);
 
-/* The call had nothing to record (watched).  Returns result. */
+/* The call had nothing to record (watched), or its hook did so itself.  Returns result. */
 CUresult gos_call_done_slow(struct gos_call *call, CUresult result);
 static inline CUresult gos_call_done(struct gos_call *call, CUresult result)
 {
-    return __builtin_expect(call->failure != NULL, 0) ? gos_call_done_slow(call, result) : result;
+    bool ends_episode = call->bytes > 0 && gos_episode_open && result == CUDA_SUCCESS;
+
+    return __builtin_expect(call->failure || ends_episode, 0) ? gos_call_done_slow(call, result)
+                                                              : result;
 }
 
 /* --- giving back ---------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 
 #include "../base/lock.h"
 #include "../base/module.h"
+#include "../base/thread.h"
 #include "../diagnose/diagnosis.h"
 #include "failure.h"
 
@@ -33,13 +34,21 @@ static __thread struct {
     struct gos_request last; /* of the open episode */
     uint32_t same_size_count;
     bool told; /* it has surfaced */
-    struct gos_failure *kept;
 } episode __attribute__((tls_model("initial-exec")));
 
 __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec")));
 
-static struct gos_lock deferred_lock = GOS_LOCK_INIT(GOS_RANK_REPORT);
+/* Guards what threads share: the deferred request and the kept failures. */
+static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_REPORT);
 static struct gos_request deferred; /* .api NULL: none */
+
+/* A failure holds a whole report's evidence, up to a few MiB. */
+#define KEPT_MAX 8
+static struct {
+    uint32_t thread; /* gos_thread_index: never given out twice */
+    struct gos_failure *failure;
+} kept[KEPT_MAX]; /* newest first */
+
 static _Atomic uint64_t survived_count;
 static _Atomic uint64_t failure_count;
 
@@ -50,9 +59,16 @@ static const char *library_of(const struct gos_request *request)
     return module ? gos_library_name(module->path) : "";
 }
 
+/* The habits are those of device allocators; nobody repeats a launch or a pinned buffer. */
+static bool may_be_repeated(enum gos_kind kind)
+{
+    return kind == GOS_KIND_DEVICE || kind == GOS_KIND_POOL || kind == GOS_KIND_PHYSICAL ||
+           kind == GOS_KIND_MANAGED;
+}
+
 static uint32_t attempts_of(const struct gos_request *request)
 {
-    const char *library = library_of(request);
+    const char *library = may_be_repeated(request->kind) ? library_of(request) : "";
 
     for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++)
         if (strcmp(habits[i].library, library) == 0)
@@ -62,23 +78,52 @@ static uint32_t attempts_of(const struct gos_request *request)
 
 static void set_deferred(const struct gos_request *request)
 {
-    gos_lock_acquire(&deferred_lock);
+    gos_lock_acquire(&lock);
     deferred = *request;
-    gos_lock_release(&deferred_lock);
+    gos_lock_release(&lock);
 }
 
 static void clear_deferred(void)
 {
-    gos_lock_acquire(&deferred_lock);
+    gos_lock_acquire(&lock);
     if (deferred.tid == episode.last.tid)
         deferred.api = NULL;
-    gos_lock_release(&deferred_lock);
+    gos_lock_release(&lock);
+}
+
+/* What falls out at the end, or NULL. */
+static struct gos_failure *push_kept(struct gos_failure *failure)
+{
+    gos_lock_acquire(&lock);
+    struct gos_failure *oldest = kept[KEPT_MAX - 1].failure;
+    memmove(&kept[1], &kept[0], sizeof kept - sizeof kept[0]);
+    kept[0].thread = gos_thread_index();
+    kept[0].failure = failure;
+    gos_lock_release(&lock);
+    return oldest;
+}
+
+/* This thread's, no longer kept; or NULL. */
+static struct gos_failure *take_kept(void)
+{
+    struct gos_failure *failure = NULL;
+
+    gos_lock_acquire(&lock);
+    for (size_t i = 0; i < KEPT_MAX && !failure; i++) {
+        if (kept[i].thread != gos_thread_index())
+            continue;
+        failure = kept[i].failure;
+        memmove(&kept[i], &kept[i + 1], (KEPT_MAX - 1 - i) * sizeof kept[0]);
+        kept[KEPT_MAX - 1].thread = 0;
+        kept[KEPT_MAX - 1].failure = NULL;
+    }
+    gos_lock_release(&lock);
+    return failure;
 }
 
 static void begin(void)
 {
-    gos_failure_free(episode.kept);
-    episode.kept = NULL;
+    gos_failure_free(take_kept());
     episode.told = false;
     episode.same_size_count = 0;
     gos_episode_open = 1;
@@ -126,28 +171,32 @@ void gos_episode_closed_by(uint64_t bytes)
     gos_episode_open = 0;
     clear_deferred();
     atomic_fetch_add(&survived_count, 1);
-    if (episode.kept)
-        gos_failure_survived(episode.kept);
-    gos_failure_free(episode.kept);
-    episode.kept = NULL;
+    struct gos_failure *failure = take_kept();
+    if (failure)
+        gos_failure_survived(failure);
+    gos_failure_free(failure);
+}
+
+void gos_episode_recovered(void)
+{
+    gos_episode_open = 0;
+    clear_deferred();
+    gos_failure_free(take_kept());
 }
 
 void gos_episode_keep(struct gos_failure *failure)
 {
-    if (!gos_episode_open) {
-        gos_failure_free(failure);
-        return;
-    }
-    gos_failure_free(episode.kept);
-    episode.kept = failure;
+    if (gos_episode_open)
+        failure = push_kept(failure);
+    gos_failure_free(failure);
 }
 
 bool gos_episode_deferred(struct gos_request *request)
 {
-    gos_lock_acquire(&deferred_lock);
+    gos_lock_acquire(&lock);
     *request = deferred;
     deferred.api = NULL;
-    gos_lock_release(&deferred_lock);
+    gos_lock_release(&lock);
     return request->api != NULL;
 }
 
@@ -163,8 +212,8 @@ uint64_t gos_episode_failure_count(void)
 
 void gos_episode_reset_after_fork(void)
 {
-    gos_lock_reset(&deferred_lock);
+    gos_lock_reset(&lock);
     deferred.api = NULL;
     gos_episode_open = 0;
-    episode.kept = NULL; /* its memory belongs to the parent's copy */
+    memset(kept, 0, sizeof kept); /* their memory belongs to the parent's copy */
 }

@@ -19,24 +19,28 @@
 struct gos_failure;
 
 enum gos_episode_answer {
-    GOS_EPISODE_DEFER,   /* the caller retries: hand the error back, do nothing */
+    GOS_EPISODE_DEFER,    /* the caller retries: hand the error back, do nothing */
     GOS_EPISODE_SURFACES, /* a new story: diagnose, recover, report */
-    GOS_EPISODE_AGAIN,   /* same story, already told: count it, no second recovery */
+    GOS_EPISODE_AGAIN,    /* same story, already told: count it, no second recovery */
 };
 
 /* A failure of this request, at its monotonic_ns. */
 enum gos_episode_answer gos_episode_failed(struct gos_request *request);
 
-/* An allocation of this thread succeeded.  A branch while no episode is open. */
-void gos_episode_closed_by(uint64_t bytes);
+/* Does this thread have an open episode? */
 extern __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec")));
-static inline void gos_episode_succeeded(uint64_t bytes)
-{
-    if (__builtin_expect(gos_episode_open != 0, 0))
-        gos_episode_closed_by(bytes);
-}
 
-/* The failure that this thread's open episode reported, kept so that its end can be told. */
+/* With one open: the caller's own allocation of so many bytes succeeded. */
+void gos_episode_closed_by(uint64_t bytes);
+
+/* With one open: the failed call itself succeeded, with help. */
+void gos_episode_recovered(void);
+
+/*
+ * The failure that this thread's open episode reported, kept so that its end
+ * can be told.  A few of the whole process are kept, the newest; threads that
+ * have ended leave no more than that behind.
+ */
 void gos_episode_keep(struct gos_failure *failure);
 
 /* The last deferred request that nothing has answered yet; false if there is none. */

@@ -1,7 +1,6 @@
 #include "failure.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "../base/lock.h"
@@ -31,13 +30,21 @@ struct gos_failure {
 };
 
 /*
- * One recovery at a time.  This is the one lock that is held across driver
- * calls; it is taken only here, by failing threads, and never while another
- * lock of ours is held.  Threads that fail together share the outcome: whoever
- * waited while another recovered asks the driver again first.
+ * One failure at a time is looked into.  This is the one lock that is held
+ * across driver calls; it is taken only here, by failing threads, and never
+ * while another lock of ours is held.  Threads that fail together share the
+ * outcome of the first: what recovered memory for it may serve them, and where
+ * nothing helped, its report tells of them all.
  */
 static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_EPISODE);
-static _Atomic uint64_t recoveries; /* that gave something back */
+static struct {
+    uint64_t ended_ns;
+    uint64_t bytes;
+    int device;
+    int result;
+    enum gos_kind kind;
+    bool recovered;
+} last_story; /* guarded by the turn */
 
 static bool is_host_kind(enum gos_kind kind)
 {
@@ -125,9 +132,12 @@ static void open_ladder(struct gos_failure *failure)
     const char *reason;
 
     gos_ladder_open(&failure->ladder, &failure->diagnosis, &reason);
+    if (!reason && !failure->holds_turn)
+        reason = "the recovery of another thread took all the time";
+    failure->ladder.closed = reason != NULL;
     if (reason)
-        failure->report.steps[failure->report.step_count++] = (struct gos_step_record){
-            .step = "recovery", .result = "skipped", .reason = reason};
+        failure->report.steps[failure->report.step_count++] =
+            (struct gos_step_record){.step = "recovery", .result = "skipped", .reason = reason};
 }
 
 /* The evidence is written down before anything is tried: a kill in a step loses nothing. */
@@ -143,25 +153,30 @@ static bool climb(struct gos_failure *failure)
     return gos_ladder_climb(&failure->ladder, failure->report.steps, &failure->report.step_count);
 }
 
-/*
- * Wait for our turn.  True: somebody recovered memory meanwhile, so the driver
- * is asked again before anything else.
- */
-static bool wait_for_turn(struct gos_failure *failure)
+/* Was the last story, with our turn taken, about this failure too? */
+static bool is_told_already(const struct gos_request *request, bool shared)
 {
-    uint64_t before = atomic_load(&recoveries);
-
-    failure->holds_turn = gos_lock_acquire_within(&turn, gos_options.retry_budget);
-    return failure->holds_turn && atomic_load(&recoveries) != before;
+    if (last_story.ended_ns < request->monotonic_ns || last_story.device != request->device)
+        return false;
+    if (last_story.recovered)
+        return !shared; /* once; then this failure is a story of its own */
+    return last_story.kind == request->kind && last_story.result == request->result &&
+           last_story.bytes <= request->bytes;
 }
 
 static void give_turn_back(struct gos_failure *failure, bool recovered)
 {
+    const struct gos_request *request = &failure->evidence.request;
+
     if (!failure->holds_turn)
         return;
-    if (recovered)
-        atomic_fetch_add(&recoveries, 1);
     failure->holds_turn = false;
+    last_story.ended_ns = gos_os.monotonic_ns();
+    last_story.bytes = request->bytes;
+    last_story.device = request->device;
+    last_story.result = request->result;
+    last_story.kind = request->kind;
+    last_story.recovered = recovered;
     gos_lock_release(&turn);
 }
 
@@ -176,6 +191,23 @@ static bool is_worth_telling(const struct gos_call *call, CUresult result)
            result == CUDA_ERROR_INVALID_CONTEXT || gos_cuda_error_is_sticky((int)result);
 }
 
+static bool tell(struct gos_call *call, const struct gos_request *request, bool has_turn)
+{
+    struct gos_failure *failure = open_failure(request);
+
+    if (!failure) {
+        if (has_turn)
+            gos_lock_release(&turn);
+        return false;
+    }
+    failure->holds_turn = has_turn;
+    call->failure = failure;
+    open_ladder(failure);
+    if (!failure->ladder.closed)
+        write_report(failure, GOS_OUTCOME_FAILED);
+    return climb(failure);
+}
+
 static bool first_failure(struct gos_call *call, CUresult result)
 {
     struct gos_request request = describe(call, result);
@@ -183,21 +215,14 @@ static bool first_failure(struct gos_call *call, CUresult result)
     note(&request);
     if (!is_worth_telling(call, result))
         return false;
-    if (gos_episode_failed(&request) != GOS_EPISODE_SURFACES)
+    if (!call->shared && gos_episode_failed(&request) != GOS_EPISODE_SURFACES)
         return false;
-    struct gos_failure *failure = open_failure(&request);
-    if (!failure)
-        return false;
-    call->failure = failure;
-    open_ladder(failure);
-    if (!failure->ladder.closed && wait_for_turn(failure)) {
-        failure->report.steps[failure->report.step_count++] = (struct gos_step_record){
-            .step = "shared", .result = "helped", .reason = "another thread recovered memory"};
-        return true;
-    }
-    if (!failure->ladder.closed)
-        write_report(failure, GOS_OUTCOME_FAILED);
-    return climb(failure);
+    bool has_turn = gos_lock_acquire_within(&turn, gos_options.retry_budget);
+    if (!has_turn || !is_told_already(&request, call->shared))
+        return tell(call, &request, has_turn);
+    call->shared = last_story.recovered;
+    gos_lock_release(&turn);
+    return call->shared;
 }
 
 bool gos_failure_handle(struct gos_call *call, CUresult result)
@@ -219,14 +244,32 @@ bool gos_failure_handle(struct gos_call *call, CUresult result)
     return again;
 }
 
+/* Without the suffixes that tell ABIs apart: "cuMemAlloc" of "cuMemAlloc_v2". */
+static int api_length(const char *api)
+{
+    const char *suffix = strchr(api, '_');
+
+    return (int)(suffix ? (size_t)(suffix - api) : strlen(api));
+}
+
+static const char *what_happened(const struct gos_failure *failure)
+{
+    const struct gos_request *request = &failure->evidence.request;
+    bool recovered = failure->report.outcome == GOS_OUTCOME_RECOVERED;
+
+    if (request->bytes_known)
+        return recovered ? "failed, then succeeded" : "failed";
+    return recovered ? "ran out of memory, then succeeded" : "ran out of memory";
+}
+
 static void say(const struct gos_failure *failure)
 {
     const struct gos_request *request = &failure->evidence.request;
     const struct gos_verdict *verdict = &failure->diagnosis.verdict;
     char size[48] = "";
     struct gos_text text = gos_text_on(size, sizeof size);
-    const char *path = failure->report.text_path[0] ? failure->report.text_path
-                                                    : failure->report.json_path;
+    const char *path =
+        failure->report.text_path[0] ? failure->report.text_path : failure->report.json_path;
 
     if (request->bytes_known && verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE) {
         gos_text_format(&text, " of 0x%llx bytes", (unsigned long long)request->bytes);
@@ -234,9 +277,8 @@ static void say(const struct gos_failure *failure)
         gos_text_put(&text, " of ");
         gos_text_bytes(&text, request->bytes);
     }
-    gos_log(GOS_LOG_NOTICE, "%s%s %s: %s (%s).%s%s", request->api, size,
-            failure->report.outcome == GOS_OUTCOME_RECOVERED ? "failed, then succeeded" : "failed",
-            gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
+    gos_log(GOS_LOG_NOTICE, "%.*s%s %s: %s (%s).%s%s", api_length(request->api), request->api, size,
+            what_happened(failure), gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
             path[0] ? " Report: " : "", path);
 }
 
@@ -253,13 +295,15 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
     bool recovered = result == CUDA_SUCCESS;
 
     mark_last_step(&failure->report, recovered);
-    give_turn_back(failure, recovered);
     write_report(failure, recovered ? GOS_OUTCOME_RECOVERED : GOS_OUTCOME_FAILED);
+    give_turn_back(failure, recovered);
     say(failure);
-    if (recovered)
-        gos_failure_free(failure);
-    else
+    if (!recovered) {
         gos_episode_keep(failure);
+        return;
+    }
+    gos_episode_recovered();
+    gos_failure_free(failure);
 }
 
 void gos_failure_survived(struct gos_failure *failure)
@@ -267,7 +311,8 @@ void gos_failure_survived(struct gos_failure *failure)
     write_report(failure, GOS_OUTCOME_RECOVERED_BY_CALLER);
 }
 
-/* --- reports without a failing call ------------------------------------------------------------ */
+/* --- reports without a failing call ------------------------------------------------------------
+ */
 
 static int report_now(const struct gos_request *request, enum gos_report_kind kind,
                       const char *path_prefix)
@@ -304,5 +349,6 @@ void gos_failure_at_exit(void)
 void gos_failure_reset_after_fork(void)
 {
     gos_lock_reset(&turn);
+    last_story.ended_ns = 0;
     gos_episode_reset_after_fork();
 }

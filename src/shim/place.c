@@ -79,16 +79,15 @@ static bool is_default(uint64_t stream)
     return stream <= 2;
 }
 
-static uint32_t device_of_stream(uint64_t stream, const struct gos_place *current)
+/* The stream's own context; the current one for a default stream or where it cannot be asked. */
+static uint64_t context_of_stream(uint64_t stream, const struct gos_place *current)
 {
     CUcontext context = NULL;
 
     if (is_default(stream) || !gos_driver.cuStreamGetCtx ||
         gos_driver.cuStreamGetCtx((CUstream)(uintptr_t)stream, &context) != CUDA_SUCCESS)
-        return current->device;
-    if ((uint64_t)(uintptr_t)context == current->context)
-        return current->device;
-    return device_of((uint64_t)(uintptr_t)context);
+        return current->context;
+    return (uint64_t)(uintptr_t)context;
 }
 
 static uint64_t current_pool(uint32_t device)
@@ -103,37 +102,62 @@ static uint64_t current_pool(uint32_t device)
     if (!gos_pool_find((uint64_t)(uintptr_t)pool, &info)) {
         if (gos_driver.cuDeviceGetDefaultMemPool)
             gos_driver.cuDeviceGetDefaultMemPool(&standard, (CUdevice)device);
-        gos_pool_seen(&(struct gos_pool_info){.pool = (uint64_t)(uintptr_t)pool,
-                                              .device = device,
-                                              .is_default = pool == standard});
+        gos_pool_seen(&(struct gos_pool_info){
+            .pool = (uint64_t)(uintptr_t)pool, .device = device, .is_default = pool == standard});
     }
     return (uint64_t)(uintptr_t)pool;
 }
 
-struct gos_place gos_place_of_stream(uint64_t stream, uint64_t pool)
+static bool is_last_stream(uint64_t stream, uint64_t pool, uint64_t generation)
 {
-    struct gos_place current = gos_place_of_context();
-    uint64_t generation = gos_handle_generation();
+    return last_stream.stream == stream && last_stream.pool == pool && last_stream.place.home &&
+           last_stream.generation == generation;
+}
 
-    if (last_stream.place.home && last_stream.stream == stream && last_stream.pool == pool &&
-        last_stream.context == current.context && last_stream.generation == generation)
-        return last_stream.place;
-
-    struct gos_place place = current;
+static struct gos_place place_of_stream(uint64_t stream, uint64_t pool,
+                                        const struct gos_place *current)
+{
+    struct gos_place place = *current;
     struct gos_pool_info info = {.pool = pool};
+
+    place.context = context_of_stream(stream, current);
     if (pool && gos_pool_find(pool, &info))
         place.device = info.device;
-    else
-        place.device = device_of_stream(stream, &current);
+    else if (place.context != current->context)
+        place.device = device_of(place.context);
     if (!pool)
         info.pool = current_pool(place.device);
     place.home = gos_home_intern(&(struct gos_home){.stream = stream, .pool = info.pool});
+    return place;
+}
+
+/* A created stream stays where it is; a default one is another in each context. */
+struct gos_place gos_place_of_stream(uint64_t stream, uint64_t pool)
+{
+    uint64_t generation = gos_handle_generation();
+
+    if (!is_default(stream) && is_last_stream(stream, pool, generation))
+        return last_stream.place;
+
+    struct gos_place current = gos_place_of_context();
+    if (is_last_stream(stream, pool, generation) && last_stream.context == current.context)
+        return last_stream.place;
+
+    last_stream.place = place_of_stream(stream, pool, &current);
     last_stream.stream = stream;
     last_stream.pool = pool;
     last_stream.context = current.context;
     last_stream.generation = generation;
-    last_stream.place = place;
-    return place;
+    return last_stream.place;
+}
+
+uint64_t gos_place_context_of_stream(uint64_t stream)
+{
+    if (is_default(stream))
+        return gos_place_of_context().context;
+    if (is_last_stream(stream, last_stream.pool, gos_handle_generation()))
+        return last_stream.place.context;
+    return gos_place_of_stream(stream, 0).context;
 }
 
 bool gos_place_is_captured(uint64_t stream)

@@ -17,8 +17,12 @@ struct gos_place {
 /* Of the thread's current context. */
 struct gos_place gos_place_of_context(void);
 
-/* Of a stream (0, 1, 2: the default streams of the current context) and a pool (0: its current one). */
+/* Of a stream (0, 1, 2: the default streams of the current context) and a pool (0: its current
+ * one). */
 struct gos_place gos_place_of_stream(uint64_t stream, uint64_t pool);
+
+/* The context that the stream belongs to; the current one for a default stream. */
+uint64_t gos_place_context_of_stream(uint64_t stream);
 
 /* Is the stream being captured?  One relaxed load while nothing is captured anywhere. */
 bool gos_place_is_captured(uint64_t stream);

@@ -5,6 +5,7 @@
 #include "../../include/gpuoomshim.h"
 #include "../base/thread.h"
 #include "../track/registry.h"
+#include "../track/tag.h"
 #include "episode.h"
 #include "failure.h"
 #include "state.h"
@@ -66,4 +67,20 @@ EXPORT uint64_t gpuoomshim_failure_count(void)
 EXPORT uint64_t gpuoomshim_survived_count(void)
 {
     return gos_episode_survived_count();
+}
+
+/* The name may have to be kept, and the memory for it is ours even before the driver starts. */
+EXPORT void gpuoomshim_push_tag(const char *name)
+{
+    int saved = errno;
+
+    gos_thread.depth++;
+    gos_tag_push(name);
+    gos_thread.depth--;
+    errno = saved;
+}
+
+EXPORT void gpuoomshim_pop_tag(void)
+{
+    gos_tag_pop();
 }

@@ -1,5 +1,6 @@
 #include "state.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -85,26 +86,37 @@ static void start_afresh_in_child(void)
  * Registered after the driver's own handlers, so it runs before them: the
  * driver still answers.  What the host frees later, from static destructors,
  * is neither a leak nor an error.
+ *
+ * A signal handler may call exit while its thread is inside us, holding locks
+ * that nobody will release any more: then the end is silent.
  */
 static void end(void *unused)
 {
     (void)unused;
     if (!gos_shim_active())
         return;
+    if (gos_thread.depth > 0) {
+        atomic_store(&gos_shim_mode_now, GOS_SHIM_PASSIVE);
+        return;
+    }
     gos_thread.depth++;
     gos_failure_at_exit();
     gos_thread.depth--;
     atomic_store(&gos_shim_mode_now, GOS_SHIM_PASSIVE);
 }
 
+/* What is loaded here reads files of its own and leaves its errno behind. */
 static void open_helpers(void)
 {
+    int saved = errno;
+
     gos_thread.depth++;
     gos_driver_bind();
     gos_unwind_open();
     gos_nvml_open();
     gos_observe_at_first_use();
     gos_thread.depth--;
+    errno = saved;
 }
 
 void gos_shim_start(void)

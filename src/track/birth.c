@@ -11,9 +11,15 @@
 /* Taken from the shared counter at once, so that threads seldom meet there. */
 #define SEQUENCE_BLOCK 32
 
-static _Atomic uint64_t last_sequence;
-static _Atomic uint64_t start_wall_ns; /* 0: not started */
-static _Atomic uint64_t start_ms;      /* of the clock below; 0: not started */
+/* Written now and then, so on a line of its own: the ones below are read at every allocation. */
+static struct {
+    _Alignas(64) _Atomic uint64_t last;
+} sequence;
+
+static struct {
+    _Alignas(64) _Atomic uint64_t wall_ns; /* 0: not started */
+    _Atomic uint64_t ms;                   /* of the clock below; 0: not started */
+} begin;
 
 /* The coarse clock: a tick of 1 to 4 ms is enough for an age and costs a third. */
 static uint64_t now_ms(void)
@@ -27,15 +33,15 @@ static uint64_t start(uint64_t now)
     uint64_t unset = 0;
     uint64_t begun = now ? now : 1;
 
-    atomic_compare_exchange_strong(&start_wall_ns, &unset, gos_os.wall_ns());
+    atomic_compare_exchange_strong(&begin.wall_ns, &unset, gos_os.wall_ns());
     unset = 0;
-    return atomic_compare_exchange_strong(&start_ms, &unset, begun) ? begun : unset;
+    return atomic_compare_exchange_strong(&begin.ms, &unset, begun) ? begun : unset;
 }
 
 static uint32_t age_ms(void)
 {
     uint64_t now = now_ms();
-    uint64_t begun = atomic_load_explicit(&start_ms, memory_order_relaxed);
+    uint64_t begun = atomic_load_explicit(&begin.ms, memory_order_relaxed);
 
     if (!begun)
         begun = start(now);
@@ -48,7 +54,7 @@ static uint32_t next_sequence(void)
 
     if (thread->sequence_next == thread->sequence_end) {
         thread->sequence_next =
-            atomic_fetch_add_explicit(&last_sequence, SEQUENCE_BLOCK, memory_order_relaxed) + 1;
+            atomic_fetch_add_explicit(&sequence.last, SEQUENCE_BLOCK, memory_order_relaxed) + 1;
         thread->sequence_end = thread->sequence_next + SEQUENCE_BLOCK;
     }
     return (uint32_t)thread->sequence_next++;
@@ -70,16 +76,16 @@ void gos_birth_now(struct gos_birth *birth)
 
 uint64_t gos_registry_start_wall_ns(void)
 {
-    if (!atomic_load_explicit(&start_ms, memory_order_acquire))
+    if (!atomic_load_explicit(&begin.ms, memory_order_acquire))
         start(now_ms());
-    return atomic_load_explicit(&start_wall_ns, memory_order_relaxed);
+    return atomic_load_explicit(&begin.wall_ns, memory_order_relaxed);
 }
 
 void gos_birth_reset_after_fork(void)
 {
     gos_thread.sequence_next = 0;
     gos_thread.sequence_end = 0;
-    atomic_store(&last_sequence, 0);
-    atomic_store(&start_ms, 0);
-    atomic_store(&start_wall_ns, 0);
+    atomic_store(&sequence.last, 0);
+    atomic_store(&begin.ms, 0);
+    atomic_store(&begin.wall_ns, 0);
 }

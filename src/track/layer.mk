@@ -20,11 +20,13 @@ track_sources := \
     record.c \
     registry.c \
     registry_walk.c \
+    sample.c \
     shard.c \
     site.c \
     site_cache.c \
     stack_cache.c \
     stack_hash.c \
+    tag.c \
     unwind.c \
     unwinder.c \
     vmm.c

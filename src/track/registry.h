@@ -20,7 +20,7 @@
 #define GOS_DEVICE_MAX 32
 #define GOS_DEVICE_HOST GOS_DEVICE_MAX /* table of host memory and address space */
 #define GOS_DEVICE_TABLES (GOS_DEVICE_MAX + 1)
-#define GOS_SHARD_COUNT 256
+#define GOS_SHARD_COUNT 512
 
 /* One live allocation, as values. */
 struct gos_allocation {

@@ -16,10 +16,10 @@
 #define uthash_nonfatal_oom(record) (gos_loss_count(GOS_LOSS_MEMORY))
 #include <uthash.h>
 
-/* A record is followed in memory by its native frames, then its Python frames. */
+/* A record is followed in memory by its native frames, its Python frames and its tag's address. */
 struct site_record {
     struct gos_site site;
-    UT_hash_handle hh; /* by those frames */
+    UT_hash_handle hh; /* by all these */
 };
 
 /* Numbers to records: a table of chunks that are made as needed and never move. */
@@ -35,14 +35,16 @@ static struct site_record *table; /* by content, under the lock */
 static _Atomic(struct site_chunk *) chunks[CHUNK_COUNT];
 static _Atomic uint32_t site_count;
 
-/* Resolved frames of a stack as one block of bytes, without holes: what a record is found by. */
+/* Resolved frames and tag as one block of bytes, without holes: what a record is found by. */
 struct content {
     uint32_t native_count;
     uint32_t python_count;
+    const char *tag;
     size_t bytes;
     uint64_t frames[GOS_FRAME_MAX *
-                    (sizeof(struct gos_native_frame) + sizeof(struct gos_python_frame)) /
-                    sizeof(uint64_t)];
+                        (sizeof(struct gos_native_frame) + sizeof(struct gos_python_frame)) /
+                        sizeof(uint64_t) +
+                    1];
 };
 
 static void resolve(struct gos_frame_cache *cache, const struct gos_stack *stack,
@@ -53,8 +55,10 @@ static void resolve(struct gos_frame_cache *cache, const struct gos_stack *stack
     gos_frames_resolve_native(cache, stack, native);
     content->native_count = stack->native_count;
     content->python_count = gos_frames_resolve_python(cache, stack, python);
-    content->bytes =
-        content->native_count * sizeof *native + content->python_count * sizeof *python;
+    content->tag = stack->tag;
+    memcpy(python + content->python_count, &stack->tag, sizeof stack->tag);
+    content->bytes = content->native_count * sizeof *native +
+                     content->python_count * sizeof *python + sizeof stack->tag;
 }
 
 static struct site_chunk *chunk_for(uint32_t id)
@@ -81,6 +85,7 @@ static struct site_record *make_record(const struct content *content, uint32_t i
         .id = id,
         .native_count = content->native_count,
         .python_count = content->python_count,
+        .tag = content->tag,
         .native = native,
         .python = (const void *)(native + content->native_count),
     };
@@ -131,19 +136,21 @@ static uint64_t hash_of(const struct gos_stack *stack)
         native = gos_stack_hash_native(stack->native, stack->native_count);
     if (!python)
         python = gos_stack_hash_python(stack->python, stack->python_count);
-    return gos_stack_hash_finish(native * UINT64_C(0x9e3779b97f4a7c15) ^ python);
+    uint64_t tag = (uintptr_t)stack->tag * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return gos_stack_hash_finish(native * UINT64_C(0x9e3779b97f4a7c15) ^ python ^ tag);
 }
 
 static uint32_t intern_slowly(struct gos_frame_cache *frames, const struct gos_stack *stack)
 {
     struct content content;
     resolve(frames, stack, &content);
-    return content.bytes ? intern_content(&content) : 0;
+    bool is_empty = !content.native_count && !content.python_count && !content.tag;
+    return is_empty ? 0 : intern_content(&content);
 }
 
 uint32_t gos_site_intern_with(struct gos_stack_cache *cache, const struct gos_stack *stack)
 {
-    if (!stack->native_count && !stack->python_count)
+    if (!stack->native_count && !stack->python_count && !stack->tag)
         return 0;
     if (!cache)
         return intern_slowly(NULL, stack);
@@ -192,9 +199,10 @@ static bool starts_with(const char *text, const char *prefix)
 /* Passes requests on but never is the one that wants memory. */
 static bool is_between(const struct gos_module *module)
 {
-    static const char *const prefixes[] = {"libcuda.so", "libcudart",     "libc.so",   "libc-2",
-                                           "libpthread", "ld-linux",      "ld-2",      "libdl.so",
-                                           "libdl-2",    "libgpuoomshim", "linux-vdso"};
+    static const char *const prefixes[] = {"libcuda.so",    "libcudart", "libc.so", "libc-2",
+                                           "libpthread",    "ld-linux",  "ld-2",    "libdl.so",
+                                           "libdl-2",       "libffi",    "_ctypes", "_cffi_backend",
+                                           "libgpuoomshim", "linux-vdso"};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (starts_with(module->name, prefixes[i]))
             return true;

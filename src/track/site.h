@@ -1,6 +1,6 @@
 /*
- * Sites: call stacks interned.  A site is the pair of a Python and a native
- * stack, stored once; a record names it by number.  Sites are never removed.
+ * Sites: call stacks interned.  A site is a Python stack, a native stack and a
+ * tag, stored once; a record names it by number.  Sites are never removed.
  */
 #ifndef GOS_TRACK_SITE_H
 #define GOS_TRACK_SITE_H
@@ -17,6 +17,7 @@ struct gos_stack {
     /* gos_stack_hash_native and _python of the frames, or 0: not computed yet. */
     uint64_t native_hash;
     uint64_t python_hash;
+    const char *tag;                 /* interned, NULL: none (tag.h) */
     uintptr_t native[GOS_FRAME_MAX]; /* return addresses, newest first */
     struct gos_python_ref {
         uintptr_t code;      /* PyCodeObject of the frame */
@@ -41,14 +42,15 @@ struct gos_site {
     uint32_t id;
     uint32_t native_count;
     uint32_t python_count;
+    const char *tag; /* permanent, NULL: none */
     const struct gos_native_frame *native;
     const struct gos_python_frame *python;
 };
 
 /*
- * The number of this stack, 1…; 0 when it is empty or memory ran out.  Decodes
- * Python frames when they are new, so the code objects must be alive: call it
- * on the thread that captured.  Hook context: yes.
+ * The number of this stack, 1…; 0 when it has neither frame nor tag or memory ran out.
+ * Decodes Python frames when they are new, so the code objects must be alive:
+ * call it on the thread that captured.  Hook context: yes.
  */
 uint32_t gos_site_intern(const struct gos_stack *stack);
 
@@ -58,7 +60,8 @@ uint32_t gos_site_count(void);
 
 /*
  * Which library asked: the first frame, newest first, that is neither ours nor
- * libcuda's nor libcudart's nor the C library's.  UINT32_MAX if none.
+ * libcuda's nor libcudart's nor the C library's, nor of what calls functions on
+ * behalf of an interpreter (libffi, ctypes, cffi).  UINT32_MAX if none.
  */
 uint32_t gos_site_requester_module(const struct gos_site *site);
 

@@ -13,7 +13,7 @@ static bool holds(const struct gos_site_cache *cache, const struct gos_site_cach
 {
     const uint64_t *words = &cache->words[entry->at];
     return entry->native_count == stack->native_count &&
-           entry->python_count == stack->python_count &&
+           entry->python_count == stack->python_count && entry->tag == stack->tag &&
            memcmp(words, stack->native, stack->native_count * sizeof *words) == 0 &&
            memcmp(words + stack->native_count, stack->python,
                   stack->python_count * sizeof stack->python[0]) == 0;
@@ -45,6 +45,7 @@ void gos_site_cache_put(struct gos_site_cache *cache, const struct gos_stack *st
         .hash = hash,
         .id = id,
         .at = cache->word_count,
+        .tag = stack->tag,
         .native_count = (uint16_t)stack->native_count,
         .python_count = (uint16_t)stack->python_count,
     };

@@ -21,6 +21,7 @@ struct gos_site_cache {
         uint64_t hash; /* 0: empty */
         uint32_t id;
         uint32_t at; /* first word */
+        const char *tag;
         uint16_t native_count;
         uint16_t python_count;
     } entries[GOS_SITE_CACHE_ENTRIES];

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "../base/log.h"
 #include "../base/loss.h"
 #include "../base/module.h"
 #include "../base/options.h"
@@ -13,6 +14,7 @@
 #include "site_intern.h"
 #include "stack_cache.h"
 #include "stack_hash.h"
+#include "tag.h"
 #include "unwinder.h"
 
 /* Frames of the walking itself and of our hooks, above what is asked for. */
@@ -115,11 +117,16 @@ static void capture_by_walking(struct gos_stack_cache *cache, const struct gos_r
         gos_recall_learn(entry, walked.addresses, walked.count, walked.own);
 }
 
+static bool is_check_due(struct gos_recall *recall)
+{
+    return ++recall->recognised_count % GOS_RECALL_CHECK_EVERY == 0 || gos_options.stack_verify;
+}
+
 /* Every so often a recognised stack is unwound as well; one difference ends the shortcut. */
 static void check_recognition(struct gos_recall *recall, const struct gos_recall_key *key,
                               struct gos_stack *stack)
 {
-    if (++recall->recognised_count % GOS_RECALL_CHECK_EVERY != 0)
+    if (!is_check_due(recall))
         return;
     struct walk walked;
     uint64_t recognised = stack->native_hash;
@@ -128,6 +135,7 @@ static void check_recognition(struct gos_recall *recall, const struct gos_recall
         return;
     atomic_store_explicit(&recall_is_off, true, memory_order_relaxed);
     gos_loss_count(GOS_LOSS_STACK);
+    gos_log(GOS_LOG_NOTICE, "a call stack was taken for another one; all are unwound from now on");
 }
 
 static void capture_native(struct gos_stack_cache *cache, const struct gos_recall_key *key,
@@ -168,6 +176,7 @@ static void capture(struct gos_stack_cache *cache, const struct gos_recall_key *
     stack->native_hash = 0;
     stack->python_count = 0;
     stack->python_hash = 0;
+    stack->tag = gos_tag_current();
     if (key->depth && wants_native())
         capture_native(cache, key, stack);
     if (key->depth && wants_python())

@@ -48,11 +48,12 @@ static struct {
     uintptr_t (*value)(struct unwind_context *context, int reg);
 } libgcc;
 
-/* Whose registers and frames are described above. */
+/* Whose registers and frames are described above; what every instruction's address is divided by.
+ */
 #if defined(__x86_64__)
-enum { KNOWS_MACHINE = 1 };
+enum { KNOWS_MACHINE = 1, CODE_ALIGNMENT = 1 };
 #else
-enum { KNOWS_MACHINE = 0 };
+enum { KNOWS_MACHINE = 0, CODE_ALIGNMENT = 4 };
 #endif
 
 static _Atomic int which = GOS_UNWINDER_NONE;
@@ -173,6 +174,13 @@ static size_t walk_by_libgcc(uintptr_t *addresses, size_t max)
     return taken.count;
 }
 
+/* libunwind 1.6 on aarch64 tells the last byte of the call instead of where it returns to. */
+static void round_up_to_instructions(uintptr_t *addresses, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        addresses[i] = (addresses[i] + CODE_ALIGNMENT - 1) & ~(uintptr_t)(CODE_ALIGNMENT - 1);
+}
+
 /* libunwind may end with the null address of the outermost frame's caller. */
 static size_t walk_by_libunwind(uintptr_t *addresses, size_t max)
 {
@@ -180,6 +188,7 @@ static size_t walk_by_libunwind(uintptr_t *addresses, size_t max)
     size_t count = result > 0 ? (size_t)result : 0;
     while (count && !addresses[count - 1])
         count--;
+    round_up_to_instructions(addresses, count);
     return count;
 }
 

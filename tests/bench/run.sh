@@ -6,7 +6,6 @@ cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
 shim=$PWD/$build/libgpuoomshim.so
 bench=$build/tests/bench/bench
-null=$PWD/$build/tests/bench/null
 cores=$(nproc)
 
 hooked() {
@@ -14,34 +13,47 @@ hooked() {
 }
 
 echo "== against a driver that costs nothing ($cores cores)"
-export LD_LIBRARY_PATH=$null${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+path=${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH=$PWD/$build/sim GPUSIM_ZERO_COST=1
 for stack in off native; do
     echo "-- GPUOOMSHIM_STACK=$stack"
     GPUOOMSHIM_STACK=$stack hooked "$bench" pairs
 done
 GPUOOMSHIM_STACK=off hooked "$bench" threads 16
 GPUOOMSHIM_STACK=native hooked "$bench" live 1000000
+scratch=$(mktemp -d)
+GPUOOMSHIM_REPORT_DIR=$scratch hooked "$bench" report 100000
+rm -rf "$scratch"
 
 echo "== a process without CUDA"
-starts() { # seconds for 200 starts of /bin/true
+starts() { # microseconds of one start, mean of 200
     local begin end
     begin=$(date +%s%N)
     for _ in $(seq 200); do "$@"; done
     end=$(date +%s%N)
     echo $(((end - begin) / 200000))
 }
-given=$(starts env LD_PRELOAD="$shim" /bin/true)
-bare_env=$(starts env NOTHING= /bin/true)
-echo "/bin/true through env: bare ${bare_env} us, with the shim ${given} us:" \
-    "added $((given - bare_env)) us"
+for _ in 1 2 3; do
+    bare=$(starts env NOTHING= /bin/true)
+    given=$(starts env LD_PRELOAD="$shim" /bin/true)
+    echo "/bin/true through env: bare $bare us, with the shim $given us: added $((given - bare)) us"
+done
 
-unset LD_LIBRARY_PATH
+unset GPUSIM_ZERO_COST
+export LD_LIBRARY_PATH=$path
 if "$bench" pairs >/dev/null 2>&1; then
     echo "== against the real driver"
     for stack in off both; do
         echo "-- GPUOOMSHIM_STACK=$stack"
         GPUOOMSHIM_STACK=$stack hooked "$bench" pairs
     done
+    step=tests/bench/torch_step.py
+    if "${PYTHON:-python3}" -c 'import torch' 2>/dev/null; then
+        echo "-- torch training step, ms, in turns: bare / with the shim"
+        for _ in 1 2 3; do
+            echo "$("${PYTHON:-python3}" $step) / $(hooked "${PYTHON:-python3}" $step)"
+        done
+    fi
 else
     echo "== no GPU here: the real driver was not measured"
 fi

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from hosts import run_host  # noqa: E402
+from hosts import run_host, same_answers  # noqa: E402
 
 
 def has_gpu():
@@ -52,11 +52,6 @@ def script(host, tmp_path):
                 pytest.skip(f"no {module} here")
         path = tmp_path / "host.py"
         path.write_text(code)
-        bare = host(sys.executable, path, preload=False, **options)
-        assert bare.code == 0, bare.stdout + bare.stderr
-        shimmed = host(sys.executable, path, **options)
-        assert shimmed.code == 0, shimmed.stdout + shimmed.stderr
-        assert shimmed.stdout == bare.stdout
-        return shimmed
+        return same_answers(host, sys.executable, path, **options)
 
     return run

@@ -115,6 +115,7 @@ while True:
     report = run.report
     assert report.outcome == "failed"
     assert report.code in ("exhausted-by-process", "leak")
+    assert report.json["request"]["api"] == "cudaMalloc"  # torch links cudart
     total = report.device()["total_bytes"]
     ledger = report.ledger()
     assert abs(ledger["residual"]) < total / 100

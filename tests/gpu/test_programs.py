@@ -4,21 +4,12 @@ import subprocess
 
 import pytest
 
-from hosts import BUILD, LOAD_PATHS, MIB, PROGRAMS
+from hosts import BUILD, LOAD_PATHS, MIB, PROGRAMS, same_answers as same
 
 
 @pytest.fixture(params=LOAD_PATHS)
 def program(request):
     return lambda name: PROGRAMS / f"{name}.{request.param}"
-
-
-def same(host, *command, **options):
-    bare = host(*command, preload=False, **options)
-    assert bare.code == 0, bare.stdout + bare.stderr
-    run = host(*command, **options)
-    assert run.code == 0, run.stdout + run.stderr
-    assert run.stdout == bare.stdout
-    return run
 
 
 def test_pending_free_is_synchronized_and_the_allocation_succeeds(host, program):

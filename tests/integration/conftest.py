@@ -1,4 +1,5 @@
 """Hosts under the preloaded library, on the simulated GPU."""
+import functools
 import pathlib
 import sys
 
@@ -6,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from hosts import LOAD_PATHS, PROGRAMS, run_host  # noqa: E402
+from hosts import LOAD_PATHS, PROGRAMS, run_host, same_answers  # noqa: E402
 
 
 @pytest.fixture
@@ -24,18 +25,8 @@ def host(tmp_path):
 
 @pytest.fixture
 def same(host):
-    """Run without and with the library: the driver's answers must be the same."""
-
-    def run(*command, **options):
-        bare = host(*command, preload=False, **options)
-        assert bare.code == 0, bare.stdout + bare.stderr
-        assert bare.files == []
-        shimmed = host(*command, **options)
-        assert shimmed.code == 0, shimmed.stdout + shimmed.stderr
-        assert shimmed.stdout == bare.stdout
-        return shimmed
-
-    return run
+    """same(command…) runs without and with the library, compares, and returns the latter."""
+    return functools.partial(same_answers, host)
 
 
 @pytest.fixture(params=LOAD_PATHS)

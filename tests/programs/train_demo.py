@@ -10,6 +10,7 @@ driver by ctypes, as a framework would, and the "tensors" are bare device
 memory.  Exit status 3: out of memory, as expected.
 """
 import ctypes
+import functools
 import sys
 
 MIB = 1 << 20
@@ -20,17 +21,34 @@ class OutOfMemory(Exception):
     """The device had no room."""
 
 
+class DriverTensor:
+    """Device memory that is freed with its owner."""
+
+    def __init__(self, cuda, address):
+        self.cuda = cuda
+        self.address = address
+
+    def __del__(self):
+        self.cuda.cuMemFree_v2(ctypes.c_uint64(self.address))
+
+
 class DriverTensors:
-    """Device memory by the driver's own functions, freed with its owner."""
+    """The driver's own functions.  `empty` is the C function itself, with its
+    result checked and wrapped afterwards: the line that calls it is the line
+    that allocates, as with a framework's built-in."""
+
+    out_of_memory = OutOfMemory
 
     def __init__(self):
         self.cuda = ctypes.CDLL("libcuda.so.1")
-        self.check(self.cuda.cuInit(0), "cuInit")
         context = ctypes.c_void_p()
+        self.check(self.cuda.cuInit(0), "cuInit")
         self.check(self.cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), "context")
         self.check(self.cuda.cuCtxSetCurrent(context), "context")
-        self.cuda.cuMemAlloc_v2.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        self.cuda.cuMemFree_v2.argtypes = [ctypes.c_uint64]
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint64),
+                                     ctypes.c_size_t)
+        self.empty = prototype(("cuMemAlloc_v2", self.cuda), ((2, "address"), (1, "size")))
+        self.empty.errcheck = self.wrap
 
     @staticmethod
     def check(result, what):
@@ -39,39 +57,21 @@ class DriverTensors:
         if result != 0:
             sys.exit(f"train_demo: {what} failed with {result}")
 
+    def wrap(self, result, _function, arguments):
+        self.check(result, f"allocation of {arguments[1] // MIB} MiB")
+        return DriverTensor(self.cuda, arguments[0].value)
+
     def free_bytes(self):
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self.check(self.cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)), "info")
         return free.value
 
-    def empty(self, size):
-        return DriverTensor(self, size)
-
-
-class DriverTensor:
-    def __init__(self, driver, size):
-        self.driver = driver
-        self.address = ctypes.c_uint64()
-        driver.check(driver.cuda.cuMemAlloc_v2(ctypes.byref(self.address), size),
-                     f"allocation of {size // MIB} MiB")
-
-    def __del__(self):
-        if self.address.value:
-            self.driver.cuda.cuMemFree_v2(self.address)
-
 
 class TorchTensors:
     def __init__(self, torch):
-        self.torch = torch
-
-    def free_bytes(self):
-        return self.torch.cuda.mem_get_info()[0]
-
-    def empty(self, size):
-        try:
-            return self.torch.empty(size, dtype=self.torch.uint8, device="cuda")
-        except self.torch.cuda.OutOfMemoryError as error:
-            raise OutOfMemory(str(error).split(". ", maxsplit=1)[0]) from None
+        self.out_of_memory = torch.cuda.OutOfMemoryError
+        self.empty = functools.partial(torch.empty, dtype=torch.uint8, device="cuda")
+        self.free_bytes = lambda: torch.cuda.mem_get_info()[0]
 
 
 def choose_tensors():
@@ -123,8 +123,8 @@ def train(tensors, layer_count=12):
                 layer.backward()
             losses.append(loss)  # the mistake: loss.value was meant
             del batch
-        except OutOfMemory as error:
-            print(f"train_demo: step {step}: out of memory: {error}")
+        except tensors.out_of_memory as error:
+            print(f"train_demo: step {step}: out of memory: {str(error).split('. ')[0]}")
             return OUT_OF_MEMORY
         if step % 5 == 0:
             print(f"train_demo: step {step}: loss {loss.value:.3f}, "

@@ -23,6 +23,7 @@ SIM_LDFLAGS := -shared -Wl,-Bsymbolic -Wl,-z,defs
 SIM_CUDA := \
 	sim_array.c \
 	sim_blocks.c \
+	sim_books.c \
 	sim_call.c \
 	sim_capacity.c \
 	sim_capture.c \

@@ -55,12 +55,15 @@ static bool is_valid(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
             descriptor->NumChannels == 4);
 }
 
-/* Never a piece of a shared block. */
+/* Never a piece of a shared block; what was asked for is what the books show. */
 static uint64_t take(uint64_t bytes)
 {
-    const struct sim_range *range =
+    struct sim_range *range =
         sim_memory_take(bytes > SIM_PIECE_MAX_BYTES ? bytes : SIM_PIECE_MAX_BYTES + 1);
-    return range != NULL ? range->base : 0;
+    if (range == NULL)
+        return 0;
+    range->bytes = bytes;
+    return range->base;
 }
 
 static void give(uint64_t base)

@@ -87,7 +87,7 @@ static void unlist_free(CUmemoryPool pool, struct sim_segment *segment)
 static void insert_after(CUmemoryPool pool, struct sim_segment *before, struct sim_segment *segment)
 {
     segment->before = before;
-    segment->after = before != NULL ? before->after : NULL;
+    segment->after = before != NULL ? before->after : pool->first;
     if (before != NULL)
         before->after = segment;
     else

@@ -120,6 +120,21 @@ struct sim_range *sim_range_of_context(CUcontext context)
     return search_context(root, context);
 }
 
+static void visit_each(const struct sim_range *tree,
+                       void (*visit)(const struct sim_range *, void *), void *argument)
+{
+    if (tree == NULL)
+        return;
+    visit_each(tree->left, visit, argument);
+    visit(tree, argument);
+    visit_each(tree->right, visit, argument);
+}
+
+void sim_range_each(void (*visit)(const struct sim_range *range, void *argument), void *argument)
+{
+    visit_each(root, visit, argument);
+}
+
 /* Maps more than asked for and cuts the ends off, to begin at a device block. */
 uint64_t sim_space_map(uint64_t bytes, bool accessible)
 {

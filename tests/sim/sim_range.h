@@ -54,6 +54,8 @@ struct sim_range *sim_range_find(uint64_t address);
 struct sim_range *sim_range_at(uint64_t base);
 /* Some range of the context, or NULL; to free a context's memory one by one. */
 struct sim_range *sim_range_of_context(CUcontext context);
+/* Every range, in order of address. */
+void sim_range_each(void (*visit)(const struct sim_range *range, void *argument), void *argument);
 
 /* Address space, aligned to device blocks; 0 when the system refuses. */
 uint64_t sim_space_map(uint64_t bytes, bool accessible);

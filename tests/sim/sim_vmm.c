@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim_books.h"
 #include "sim_call.h"
 #include "sim_capacity.h"
 #include "sim_context.h"
@@ -82,6 +83,18 @@ static CUresult create(CUmemGenericAllocationHandle *out, uint64_t bytes,
     physicals[physical_count++] = physical;
     *out = physical_count;
     return CUDA_SUCCESS;
+}
+
+void sim_vmm_count(int device, uint64_t *bytes, uint64_t *count)
+{
+    for (size_t i = 0; i < physical_count; i++) {
+        const struct physical *physical = physicals[i];
+        if (physical == NULL || !is_on_device(&physical->properties) ||
+            physical->properties.location.id != device)
+            continue;
+        *bytes += physical->bytes;
+        *count += 1;
+    }
 }
 
 static void drop_if_unused(CUmemGenericAllocationHandle handle)

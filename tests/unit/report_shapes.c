@@ -41,11 +41,24 @@ static const struct gos_python_frame hostile_python[] = {
     {NULL, NULL, 0},
 };
 
+static const struct gos_python_frame user_python[] = {
+    {"/home/user/train.py", "load_batch", 88},
+    {"/home/user/train.py", "main", 140},
+};
+
+static const struct gos_python_frame other_python[] = {
+    {"/home/user/train.py", "load_batch", 88},
+    {"/home/user/train.py", "evaluate", 151},
+};
+
 static struct gos_shown_stack stacks[] = {
     {.site = 11, .native_count = 6, .native = native, .python_count = 4, .python = python},
     {.site = 12, .native_count = 5, .native = native},
     {.site = 13, .native_count = 1, .native = native},
     {.site = 14, .python_count = 2, .python = hostile_python},
+    {.site = 15, .python_count = 2, .python = user_python, .tag = "kv-cache"},
+    {.site = 16, .python_count = 2, .python = user_python},
+    {.site = 17, .python_count = 2, .python = other_python},
 };
 
 static const struct gos_module *named_modules[] = {&modules[0], &modules[1], &modules[2],
@@ -97,10 +110,10 @@ static void set_device(struct shape *shape, int ordinal, uint64_t free_bytes, ui
 static void set_uses(struct shape *shape)
 {
     static const struct gos_site_use uses[] = {
-        {11, GOS_KIND_DEVICE, 0, 61 * GIB, 482, GIB, 10, 9000},
-        {12, GOS_KIND_DEVICE, 0, 44 * GIB + 512 * MIB, 310, GIB, 20, 8000},
-        {13, GOS_KIND_POOL, 0, 3 * GIB, 1, 3 * GIB, 30, 30},
-        {15, GOS_KIND_HOST, GOS_DEVICE_HOST, 64 * MIB, 2, 32 * MIB, 5, 6},
+        {11, GOS_KIND_DEVICE, 0, 61 * GIB, 482, GIB, 10, 9000, false, 0},
+        {12, GOS_KIND_DEVICE, 0, 44 * GIB + 512 * MIB, 310, GIB, 20, 8000, false, 0},
+        {13, GOS_KIND_POOL, 0, 3 * GIB, 1, 3 * GIB, 30, 30, false, 0},
+        {15, GOS_KIND_HOST, GOS_DEVICE_HOST, 64 * MIB, 2, 32 * MIB, 5, 6, false, 0},
     };
     shape->evidence.use_count = sizeof uses / sizeof uses[0];
     shape->evidence.uses = room(shape, sizeof uses);
@@ -407,6 +420,21 @@ static void nothing_to_try(struct shape *shape)
     shape->report.step_count = 2;
 }
 
+static void sampled_and_tagged(struct shape *shape)
+{
+    static const uint32_t sites[] = {15, 16, 17, 0};
+    shape->evidence.stack_sample_bytes = 4 * MIB;
+    for (size_t i = 0; i < 4; i++) {
+        struct gos_site_use *use = &shape->evidence.uses[i];
+        *use = (struct gos_site_use){.site = sites[i],
+                                     .kind = GOS_KIND_POOL,
+                                     .live_bytes = (i == 3 ? 30 : 3 - i) * GIB,
+                                     .live_count = 5,
+                                     .is_estimated = true,
+                                     .estimated_bytes = (3 - i) * 8 * GIB};
+    }
+}
+
 static void plain(struct shape *shape)
 {
     (void)shape;
@@ -431,6 +459,7 @@ static const struct {
     {"pools-and-streams", pools_and_streams},
     {"hostile", hostile},
     {"crowded", crowded},
+    {"sampled-and-tagged", sampled_and_tagged},
 };
 
 bool shape_make(struct shape *shape, unsigned index)

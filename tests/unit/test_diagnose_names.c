@@ -85,7 +85,8 @@ static void site_is_named_by_the_programs_own_frame(void **state)
 {
     (void)state;
     static struct gos_evidence evidence;
-    assert_string_equal(gos_holder_site_words(&evidence, SITE_TORCH), "model.py:41 forward");
+    assert_string_equal(gos_holder_site_words(&evidence, SITE_TORCH),
+                        "model.py:41 forward (torch: linear.py:125)");
     assert_string_equal(gos_holder_site_words(&evidence, SITE_APP), "train.py:88 load_batch");
     assert_string_equal(gos_holder_site_words(&evidence, SITE_NCCL), "libnccl.so.2 ncclAllocate");
     assert_string_equal(gos_holder_site_words(&evidence, SITE_JIT), "");

@@ -1,10 +1,16 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -211,6 +217,45 @@ static void text_at_the_end_of_a_page_is_copied(void **state)
     munmap(pages, 8192);
 }
 
+/* As in a container whose filter of system calls does not know the quick way. */
+static void forbid_direct_peeking(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static int child_peeks_in_a_container(void)
+{
+    char copy[6] = "";
+    char byte;
+
+    forbid_direct_peeking();
+    return gos_peek("hello", copy, sizeof(copy)) && strcmp(copy, "hello") == 0 &&
+                   !gos_peek((const void *)16, &byte, 1)
+               ? 0
+               : 1;
+}
+
+static void memory_is_copied_where_the_direct_way_is_forbidden(void **state)
+{
+    int status = -1;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0)
+        _exit(child_peeks_in_a_container());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void words_of_the_command_line_are_joined(void **state)
 {
     static const char words[] = "python\0train.py\0--lr=1\0";
@@ -262,6 +307,7 @@ int main(void)
         TEST(a_block_that_vanished_is_survived_with_the_remembered_values),
         TEST(a_block_that_is_torn_half_way_gives_the_remembered_values),
         TEST(text_at_the_end_of_a_page_is_copied),
+        TEST(memory_is_copied_where_the_direct_way_is_forbidden),
         TEST(words_of_the_command_line_are_joined),
         TEST(secrets_on_the_command_line_are_not_shown),
         TEST(a_long_command_line_is_cut_at_a_word),

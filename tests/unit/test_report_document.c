@@ -101,7 +101,38 @@ static void first_screen_tells_what_why_who_and_what_to_do(void **state)
     assert_non_null(strstr(screen, "train.py:88 load_batch <- train.py:140 main"));
     assert_non_null(strstr(screen, "use a smaller batch"));
     assert_non_null(strstr(screen, "short by"));
-    assert_null(strstr(screen, "memory.py")); /* the package's own line is not the user's */
+    /* The package's own line stands behind the user's. */
+    assert_non_null(strstr(screen, "memory.py:1012)"));
+    shape_release(&shape);
+}
+
+static void sites_that_would_read_the_same_are_told_apart(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("sampled-and-tagged");
+    first_screen(screen);
+    assert_non_null(strstr(screen, "5 sampled  train.py:88 load_batch [kv-cache]\n"));
+    const char *second = strstr(strstr(screen, "[kv-cache]"), "train.py:88 load_batch <-");
+    assert_non_null(second);
+    assert_non_null(strstr(second, "train.py:140 main\n"));
+    assert_null(strstr(screen, "(no stack)"));
+    shape_release(&shape);
+}
+
+static void estimates_are_said_to_be_about(void **state)
+{
+    (void)state;
+    shape_named("sampled-and-tagged");
+    char *text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
+    char *json = shape_emit(&shape.document, GOS_FORM_JSON, NULL);
+    assert_non_null(strstr(text, "1. about 24.00 GiB in 5 allocations with a stack"));
+    assert_non_null(strstr(text, "4. 30.00 GiB in 5 allocations without a stack"));
+    assert_non_null(strstr(text, "tag [kv-cache]"));
+    assert_non_null(strstr(json, "\"tag\": \"kv-cache\""));
+    assert_non_null(strstr(json, "\"estimated_live_bytes\": 25769803776"));
+    free(text);
+    free(json);
     shape_release(&shape);
 }
 
@@ -317,8 +348,11 @@ static void text_sums_up_the_sites_that_it_leaves_out(void **state)
     static struct gos_site_use uses[50];
     shape_named("plain");
     for (size_t i = 0; i < 50; i++)
-        uses[i] =
-            (struct gos_site_use){(uint32_t)(100 + i), GOS_KIND_DEVICE, 0, 1000, 1, 1000, 0, 0};
+        uses[i] = (struct gos_site_use){.site = (uint32_t)(100 + i),
+                                        .kind = GOS_KIND_DEVICE,
+                                        .live_bytes = 1000,
+                                        .live_count = 1,
+                                        .largest_bytes = 1000};
     shape.evidence.uses = uses;
     shape.evidence.use_count = 50;
     char *text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
@@ -333,6 +367,8 @@ int main(void)
         cmocka_unit_test(first_screen_has_at_most_fifteen_lines_of_eighty_columns),
         cmocka_unit_test(first_screen_is_clean_for_a_terminal),
         cmocka_unit_test(first_screen_tells_what_why_who_and_what_to_do),
+        cmocka_unit_test(sites_that_would_read_the_same_are_told_apart),
+        cmocka_unit_test(estimates_are_said_to_be_about),
         cmocka_unit_test(first_screen_without_python_shows_library_and_symbol),
         cmocka_unit_test(first_screen_says_in_a_line_that_nothing_could_be_tried),
         cmocka_unit_test(first_screen_names_the_processes_that_hold_the_memory),

@@ -170,14 +170,25 @@ static uint32_t recognised_count(void)
     return count;
 }
 
-static void assert_wandering_is_recognised(uint32_t rounds)
+/* Frames of other machines are always unwound; there is less to compare then. */
+#if defined(__x86_64__)
+enum { recognises = 1 };
+#else
+enum { recognises = 0 };
+#endif
+
+static void assert_wandering_is_recognised(uint32_t rounds_when_recognised)
 {
+    uint32_t rounds = recognises ? rounds_when_recognised : 2000;
     for (uint32_t round = 0; round < rounds; round++) {
         wander(random_below(5));
         assert_captured_is_walked();
     }
     assert_int_equal(gos_loss_get(GOS_LOSS_STACK), 0);
-    assert_true(recognised_count() > rounds / 20);
+    if (recognises)
+        assert_true(recognised_count() > rounds / 20);
+    else
+        assert_int_equal(recognised_count(), 0);
 }
 
 static void recognised_stacks_are_those_that_unwinding_finds(void **state)
@@ -285,9 +296,10 @@ enum { threads_cannot_end = 0 };
 static void capture_stays_within_a_small_stack_between_guard_pages(void **state)
 {
     (void)state;
-    size_t guard = 4096, bytes = 64 * 1024;
+    size_t guard = 4096, bytes = 64 * 1024, least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
     if (threads_cannot_end)
         skip();
+    bytes = bytes < least ? least : bytes;
     char *memory = mmap(NULL, bytes + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
     assert_int_equal(mprotect(memory + guard, bytes, PROT_READ | PROT_WRITE), 0);
