@@ -123,7 +123,8 @@ $(BUILD)/src/%.o: src/%.S $(flags_stamp)
 # ---- tests ------------------------------------------------------------------
 
 include $(wildcard tests/sim/sim.mk)
-include tests/programs/programs.mk tests/differential/differential.mk tests/bench/bench.mk
+include tests/programs/programs.mk tests/programs/broke.mk tests/programs/cudart.mk tests/differential/differential.mk tests/rows/rows.mk
+include tests/bench/bench.mk
 
 # tests/<kind>/*.mk add to <kind>_tests; each name is a source and a binary of
 # that name.  <name>_sources, <name>_ldflags and <name>_ldlibs are its extras.
@@ -166,15 +167,23 @@ test: ## everything that needs no GPU
 bench: all sim programs $(benches) ## measure what the shim costs, beside the bare driver
 	$(quiet)BUILD='$(BUILD)' tests/bench/run.sh
 
-.PHONY: asan tsan check-gpu
-asan: ## unit, fault, stress and fuzz tests under the address and undefined-behaviour sanitizers
-	$(quiet)$(MAKE) BUILD=$(BUILD)-asan CPPFLAGS='-DGOS_DEBUG' \
+.PHONY: asan tsan inside check-gpu check-aarch64
+asan: ## all kinds of tests under the address and undefined-behaviour sanitizers
+	$(quiet)$(MAKE) -k BUILD=$(BUILD)-asan CPPFLAGS='-DGOS_DEBUG' \
 	    CFLAGS='-O1 -g -fno-omit-frame-pointer' \
-	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined' unit stress
+	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined' unit stress inside
 
-tsan: ## unit and stress tests under the thread sanitizer
-	$(quiet)$(MAKE) BUILD=$(BUILD)-tsan CPPFLAGS='-DGOS_DEBUG' CFLAGS='-O1 -g' \
-	    SANITIZE='-fsanitize=thread' unit stress
+# Hosts without native stacks: see threads_cannot_end in tests/unit/test_stacks_unwind.c.
+tsan: ## the same under the thread sanitizer
+	$(quiet)GOS_HOST_ENV=GPUOOMSHIM_STACK=off $(MAKE) -k BUILD=$(BUILD)-tsan \
+	    CPPFLAGS='-DGOS_DEBUG' CFLAGS='-O1 -g' SANITIZE='-fsanitize=thread' unit stress inside
+
+inside: sim $(inside_hosts) ## hosts that have the library inside, as asan and tsan run them
+	$(quiet)BUILD='$(BUILD)' PYTHON='$(PYTHON)' GOS_LOAD_PATHS=inside scripts/run-hosts.sh -k inside \
+	    tests/integration/test_scenarios.py tests/integration/test_tracking.py
+
+check-aarch64: ## build for aarch64 and run the tests in qemu (skipped without the tools)
+	$(quiet)BUILD='$(BUILD)-aarch64' PYTHON='$(PYTHON)' scripts/check-aarch64.sh || [ $$? -eq 77 ]
 
 check-gpu: all programs ## the same programs and the frameworks on a real GPU (skipped without one)
 	$(quiet)BUILD='$(BUILD)' scripts/check-gpu.sh || [ $$? -eq 77 ]
@@ -185,7 +194,7 @@ print-tests: # the binaries of KIND, for scripts
 
 # ---- checks -----------------------------------------------------------------
 
-.PHONY: check check-readme check-layers check-exports check-install format format-check lint
+.PHONY: check check-readme check-layers check-exports check-glibc228 check-install format format-check lint
 check: check-layers check-exports check-install check-readme format-check ## all quick checks
 
 check-layers: ## a layer includes only itself and those below it
@@ -197,6 +206,10 @@ check-readme: ## the README's tables are those of the .def files
 check-exports: $(shim) ## what the library exports, needs and runs when it is loaded
 	$(quiet)CC='$(CC)' CPPFLAGS='$(product_flags)' scripts/check-exports.sh $(shim)
 
+check-glibc228: $(library_objects) $(shim_objects) $(BUILD)/exports.map ## link against glibc 2.28 (skipped without zig)
+	$(quiet)PYTHON='$(PYTHON)' scripts/check-glibc228.sh $(BUILD)/glibc228 \
+	    -Wl,--version-script=$(BUILD)/exports.map $(filter %.o,$^) || [ $$? -eq 77 ]
+
 check-install: all ## install into a scratch folder, then compile and link against it
 	$(quiet)CC='$(CC)' scripts/check-install.sh $(BUILD)/install-check
 
@@ -207,11 +220,11 @@ format: ## rewrite all C files with clang-format
 	$(quiet)$(clang_format) -i $(c_files)
 
 format-check: ## complain about C files that clang-format would change
-	$(quiet)command -v $(clang_format) >/dev/null || { echo "no $(clang_format): skipped"; exit 0; }; \
+	$(quiet)command -v $(clang_format) >/dev/null || { echo "format-check: skipped: no $(clang_format)"; exit 0; }; \
 	    $(clang_format) --dry-run --Werror $(c_files)
 
 lint: ## clang-tidy with a few checks and no tolerance
-	$(quiet)command -v clang-tidy >/dev/null || { echo "no clang-tidy: skipped"; exit 0; }; \
+	$(quiet)command -v clang-tidy >/dev/null || { echo "lint: skipped: no clang-tidy"; exit 0; }; \
 	    find src -name '*.c' | sort | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet \
 	        --warnings-as-errors=* "$$@" -- $(language) -D__CUDA_API_VERSION_INTERNAL' lint
 
@@ -232,7 +245,7 @@ uninstall: ## remove what install put there
 	$(quiet)rm -rf $(DESTDIR)$(PREFIX)/share/gpuoomshim
 
 clean: ## remove what was built
-	$(quiet)rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan
+	$(quiet)rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-aarch64
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | sort | \

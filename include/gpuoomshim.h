@@ -58,6 +58,33 @@ GPUOOMSHIM_WEAK uint64_t gpuoomshim_survived_count(void);
 GPUOOMSHIM_WEAK void gpuoomshim_push_tag(const char *name);
 GPUOOMSHIM_WEAK void gpuoomshim_pop_tag(void);
 
+/*
+ * For whoever keeps idle device memory (a cache, a pool): a function that gives
+ * it back, called when an allocation of somebody else, or a kernel that the
+ * driver has to load, finds no memory.  The failing call waits meanwhile, for
+ * at most GPUOOMSHIM_FLUSH_BUDGET, and is then repeated.
+ *
+ * flush is called on a thread of the library, one call at a time, with the
+ * failing call's context current.  device is the driver's ordinal; wanted_bytes
+ * is what the failing call asked for, 0 where that is unknown.  It returns 0;
+ * another number is written into the report.  It may free and allocate; what
+ * fails in it is not recovered.  The failing thread may be inside the same
+ * library and hold its locks: try them, or wait in vain until the time is over.
+ *
+ * name is for reports (at most 63 bytes, copied).  At most 16 functions.
+ * 0, or -EINVAL, -EEXIST (the same function and argument), -ENOSPC, -ENOMEM.
+ *
+ * After unregistering the function is not called any more, and no call of it
+ * is going on; so do not hold a lock that it needs.  0; -ENOENT: it was not
+ * registered; -EBUSY: a call of it did not end within GPUOOMSHIM_FLUSH_BUDGET.
+ * Called by the function itself, it does not wait for that call.
+ */
+GPUOOMSHIM_WEAK int
+gpuoomshim_register_flush(const char *name,
+                          int (*flush)(void *arg, int device, uint64_t wanted_bytes), void *arg);
+GPUOOMSHIM_WEAK int
+gpuoomshim_unregister_flush(int (*flush)(void *arg, int device, uint64_t wanted_bytes), void *arg);
+
 #ifdef __cplusplus
 }
 #endif

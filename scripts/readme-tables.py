@@ -11,12 +11,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 
 ROLES = {
-    "ALLOC": "recorded and retried",
-    "FREE": "gives memory back",
-    "POOL": "pools, streams, captures",
-    "CONTEXT": "start, contexts",
-    "WATCH": "watched for error 2",
-    "RESOLVE": "hands out pointers",
+    "ALLOC": "tracked: makes a record; a failure may be repeated after recovery",
+    "FREE": "tracked: ends a record",
+    "POOL": "tracked: pools, streams and captures that memory belongs to",
+    "CONTEXT": "tracked: start, and contexts, with which memory ends",
+    "WATCH": "only watched: passes through; error 2 is treated as a failed allocation",
+    "RESOLVE": "hands out pointers, which become ours",
 }
 
 
@@ -38,15 +38,32 @@ def options_table():
     return lines
 
 
+def grouped(symbols):
+    """`name` and the endings of its other ABIs: `cuMemAlloc` `_v2`, …"""
+    groups = {}
+    for symbol in symbols:
+        base = re.match(r"(.+?)((?:_v\d)?(?:_pts[dz])?)$", symbol)
+        groups.setdefault(base[1], []).append(base[2])
+    words = []
+    for base, endings in groups.items():
+        first, *others = sorted(endings)
+        words.append(" ".join([f"`{base}{first}`"] + [f"`{ending}`" for ending in others]))
+    return ", ".join(words)
+
+
 def entries_table():
     text = without_comments((ROOT / "src/cuda/entrypoints.def").read_text())
     rows = re.findall(r"^DRIVER\((\w+),\s*\w+,\s*\d+,\s*\w*,\s*(\w+)\)", text, flags=re.M)
     rows += re.findall(r"^RUNTIME\((\w+),\s*(\w+)\)", text, flags=re.M)
     lines = ["| what the hook does | functions |", "|---|---|"]
     for role, words in ROLES.items():
-        names = [f"`{name}`" for name, its in rows if its == role]
-        if names:
-            lines.append(f"| {words} | {', '.join(names)} |")
+        lines.append(f"| {words} | {grouped(name for name, its in rows if its == role)} |")
+    reasons = {}
+    for name, why in re.findall(r'^ALONE\((\w+),\s*"([^"]*)"\)', text, flags=re.M):
+        reasons.setdefault(why, []).append(name)
+    lines += ["", "| left alone, because | functions |", "|---|---|"]
+    for why, names in reasons.items():
+        lines.append(f"| {why} | {grouped(names)} |")
     return lines
 
 

@@ -6,7 +6,7 @@
 #   run-tests.sh [--counts FILE] BINARY…
 #
 # FILE gets "passed failed skipped" of this run.  GOS_TEST_LIMIT: seconds for
-# one binary (default 120).
+# one binary (default 120).  GOS_EMULATOR: what runs binaries of another machine.
 set -u
 counts=/dev/null
 if [ "${1:-}" = --counts ]; then
@@ -22,7 +22,8 @@ count() {
 }
 
 for binary in "$@"; do
-    CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "${GOS_TEST_LIMIT:-120}" "$binary" >"$output" 2>&1 </dev/null
+    # shellcheck disable=SC2086  # an emulator is words
+    CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "${GOS_TEST_LIMIT:-120}" ${GOS_EMULATOR:-} "$binary" >"$output" 2>&1 </dev/null
     status=$?
     good=$(count '^ok [0-9]')
     skip=$(count '^(not )?ok [0-9]+ *(- .*)?# SKIP')

@@ -1,7 +1,5 @@
 #include "elf_image.h"
 
-#include <string.h>
-
 #define VERSION_HIDDEN 0x8000u /* not the default version of its name */
 #define VERSION_LOCAL 0
 
@@ -94,12 +92,20 @@ static bool is_addressable(const ElfW(Sym) * symbol)
     return is_defined(symbol) && (type == STT_FUNC || type == STT_OBJECT || type == STT_NOTYPE);
 }
 
+/* Not strcmp: looking symbols up comes before anything that can be replaced works. */
+static bool is_same(const char *one, const char *other)
+{
+    while (*one && *one == *other)
+        one++, other++;
+    return *one == *other;
+}
+
 static bool is_match(const struct gos_elf_image *image, uint32_t index, const char *name)
 {
     const ElfW(Sym) *symbol = &image->symbols[index];
 
     return is_exported_default(image, index) && is_addressable(symbol) &&
-           strcmp(gos_elf_string(image, symbol->st_name), name) == 0;
+           is_same(gos_elf_string(image, symbol->st_name), name);
 }
 
 static uint32_t hash_gnu(const char *name)

@@ -16,6 +16,7 @@
 enum gos_rank {
     GOS_RANK_EPISODE = 1, /* one recovery at a time */
     GOS_RANK_REPORT,      /* one report being written */
+    GOS_RANK_FLUSH,       /* flush callbacks, the interpreter's functions */
     GOS_RANK_VMM,         /* physical handles and mappings */
     GOS_RANK_POOL,        /* pools, streams, contexts */
     GOS_RANK_SHARD,       /* one registry shard; never two */

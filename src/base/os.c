@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -125,6 +126,11 @@ static int tid_raw(void)
     return (int)call1(SYS_gettid, 0);
 }
 
+static int signal_mask_raw(uint64_t set, uint64_t *old)
+{
+    return (int)call4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&set, (long)old, sizeof(set));
+}
+
 static int limit_raw(int resource, uint64_t *soft, uint64_t *hard)
 {
     /* The kernel's own "unlimited" for this call is ~0, the same as ours. */
@@ -188,6 +194,7 @@ struct gos_os gos_os = {
     .sleep_ns = sleep_raw,
     .pid = pid_raw,
     .tid = tid_raw,
+    .signal_mask = signal_mask_raw,
     .limit = limit_raw,
     .hostname = hostname_raw,
     .futex_wait = futex_wait_raw,

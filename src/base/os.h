@@ -36,6 +36,9 @@ struct gos_os {
     void (*sleep_ns)(uint64_t ns);
     int (*pid)(void);
     int (*tid)(void);
+    /* Block exactly the signals of the set (bit 0 is signal 1); old, what was blocked, may be NULL.
+     */
+    int (*signal_mask)(uint64_t set, uint64_t *old);
     /* Resource limit RLIMIT_*; UINT64_MAX is "unlimited". */
     int (*limit)(int resource, uint64_t *soft, uint64_t *hard);
     int (*hostname)(char *buffer, size_t bytes);

@@ -6,6 +6,7 @@
 #ifndef GOS_BASE_THREAD_H
 #define GOS_BASE_THREAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gos_thread {
@@ -16,6 +17,7 @@ struct gos_thread {
     uint32_t depth;
     uint32_t index;     /* 1-based small number of this thread, 0 before the first use */
     int tid;            /* kernel thread id, 0 before the first use */
+    bool is_helper;     /* made by us to flush: its failures start no recovery */
     uint32_t rank_mask; /* ranks of the locks held, with -DGOS_DEBUG */
     /* Set by the runtime layer around its forward: what the programmer wrote. */
     const char *api;

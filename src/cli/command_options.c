@@ -7,8 +7,15 @@
 
 static const char *type_name(enum gos_option_type type)
 {
-    static const char *const names[] = {"flag",         "number",  "duration", "path or nothing",
-                                        "set of words", "one word"};
+    static const char *const names[] = {
+        [GOS_OPTION_FLAG] = "flag",
+        [GOS_OPTION_COUNT] = "number",
+        [GOS_OPTION_SIZE] = "size",
+        [GOS_OPTION_DURATION] = "duration",
+        [GOS_OPTION_PATH] = "path or nothing",
+        [GOS_OPTION_SET] = "set of words",
+        [GOS_OPTION_CHOICE] = "one word",
+    };
     return names[type];
 }
 

@@ -1,6 +1,7 @@
 #include "driver.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../base/module.h"
@@ -37,4 +38,14 @@ bool gos_driver_bind(void)
     bind_members(libcuda);
     atomic_store_explicit(&bound, true, memory_order_release);
     return true;
+}
+
+#define FORGET(member, symbol, type) __atomic_store_n(&gos_driver.member, NULL, __ATOMIC_RELAXED);
+
+void gos_driver_replaced(void)
+{
+    if (!atomic_exchange(&bound, false))
+        return;
+    GOS_DRIVER_CALLS(FORGET)
+    gos_driver_bind();
 }

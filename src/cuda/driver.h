@@ -38,6 +38,9 @@
     CALL(cuCtxPopCurrent, cuCtxPopCurrent_v2, PFN_cuCtxPopCurrent_v4000)                           \
     CALL(cuCtxGetDevice, cuCtxGetDevice, PFN_cuCtxGetDevice_v2000)                                 \
     CALL(cuMemGetInfo, cuMemGetInfo_v2, PFN_cuMemGetInfo_v3020)                                    \
+    CALL(cuMemGetAddressRange, cuMemGetAddressRange_v2, PFN_cuMemGetAddressRange_v3020)            \
+    CALL(cuMemGetAllocationPropertiesFromHandle, cuMemGetAllocationPropertiesFromHandle,           \
+         PFN_cuMemGetAllocationPropertiesFromHandle_v10020)                                        \
     CALL(cuMemPoolGetAttribute, cuMemPoolGetAttribute, PFN_cuMemPoolGetAttribute_v11020)           \
     CALL(cuMemPoolTrimTo, cuMemPoolTrimTo, PFN_cuMemPoolTrimTo_v11020)                             \
     CALL(cuPointerGetAttribute, cuPointerGetAttribute, PFN_cuPointerGetAttribute_v4000)            \
@@ -66,5 +69,8 @@ extern struct gos_driver gos_driver;
  * done; tried again while libcuda is not loaded.  False without a driver.
  */
 bool gos_driver_bind(void);
+
+/* The driver that the members point into was unloaded; another may be there.  Binds again. */
+void gos_driver_replaced(void);
 
 #endif

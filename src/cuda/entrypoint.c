@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "../base/module.h"
+#include "../base/residence.h"
+#include "driver.h"
 
 static const char *const names[GOS_ENTRYPOINT_COUNT] = {
 #define DRIVER(symbol, base, version, suffix, role) [GOS_EP_##symbol] = #symbol,
@@ -65,6 +67,18 @@ static void map_insert(void *pointer, int row)
     }
 }
 
+/*
+ * The writer is one instruction away from the row, but it may be a thread that
+ * a forked child does not have.
+ */
+static int row_by_slot(const void *pointer)
+{
+    for (int row = 0; row < GOS_DRIVER_COUNT; row++)
+        if (atomic_load(&gos_real_slots[row]) == pointer)
+            return row;
+    return -1;
+}
+
 int gos_entrypoint_of_pointer(const void *pointer)
 {
     for (size_t i = map_start(pointer), n = 0; n < POINTER_MAP_SIZE;
@@ -74,22 +88,60 @@ int gos_entrypoint_of_pointer(const void *pointer)
             return -1;
         if (seen == pointer) {
             int row = atomic_load(&map_rows[i]);
-            while (row == 0) /* its writer is one instruction away */
-                row = atomic_load(&map_rows[i]);
-            return row - 1;
+            return row ? row - 1 : row_by_slot(pointer);
         }
     }
     return -1;
 }
 
-void gos_entrypoint_offer(enum gos_entrypoint entry, void *real)
+/*
+ * Programs that only look whether there is a driver open it and close it
+ * again; the next one to open it may get it at another place.  So what the
+ * slots point into is looked at whenever a name is looked up.
+ */
+static _Atomic(void *) residence;
+static _Atomic uint64_t residence_stamp;
+
+static void settle(void *address)
+{
+    atomic_store(&residence_stamp, gos_residence_stamp(address));
+    atomic_store(&residence, address);
+}
+
+/* Readers that come in between find an empty slot and bind it themselves. */
+static void forget_if_unloaded(void)
+{
+    void *address = atomic_load_explicit(&residence, memory_order_acquire);
+
+    if (!address || gos_residence_stamp(address) == atomic_load(&residence_stamp))
+        return;
+    atomic_store(&residence, NULL);
+    atomic_store(&all_bound, false);
+    for (int row = 0; row < GOS_DRIVER_COUNT; row++)
+        atomic_store(&gos_real_slots[row], NULL);
+    for (size_t i = 0; i < POINTER_MAP_SIZE; i++) {
+        atomic_store(&map_pointers[i], NULL);
+        atomic_store(&map_rows[i], 0);
+    }
+    gos_driver_replaced();
+}
+
+static void offer(enum gos_entrypoint entry, void *real)
 {
     void *none = NULL;
 
-    if ((unsigned)entry >= GOS_DRIVER_COUNT)
-        return;
     atomic_compare_exchange_strong(&gos_real_slots[entry], &none, real);
     map_insert(real, (int)entry);
+}
+
+void gos_entrypoint_offer(enum gos_entrypoint entry, void *real)
+{
+    if ((unsigned)entry >= GOS_DRIVER_COUNT)
+        return;
+    forget_if_unloaded();
+    if (!atomic_load(&residence))
+        settle(real);
+    offer(entry, real);
 }
 
 bool gos_module_is_driver(const struct gos_module *module)
@@ -159,7 +211,7 @@ static void bind_row(const struct chain *chain, int row)
     void *own = (void *)gos_module_symbol(chain->driver, names[row]);
 
     if (next)
-        gos_entrypoint_offer((enum gos_entrypoint)row, next);
+        offer((enum gos_entrypoint)row, next);
     if (own)
         map_insert(own, row);
 }
@@ -168,11 +220,14 @@ bool gos_entrypoint_bind(void)
 {
     struct chain chain = {.self = gos_module_of((uintptr_t)&gos_entrypoint_bind)};
 
+    forget_if_unloaded();
     if (atomic_load_explicit(&all_bound, memory_order_acquire))
         return true;
     gos_module_search(collect, &chain);
     if (!chain.driver)
         return false;
+    if (!atomic_load(&residence))
+        settle((void *)chain.driver->start);
     for (int row = 0; row < GOS_DRIVER_COUNT; row++)
         bind_row(&chain, row);
     atomic_store_explicit(&all_bound, true, memory_order_release);

@@ -3,7 +3,7 @@ diagnose_sources := \
     code_place.c \
     codes.c \
     diagnose.c \
-    fragmentation.c \
+    flushed.c fragmentation.c \
     holder.c \
     ledger.c \
     library.c \

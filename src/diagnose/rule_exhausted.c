@@ -175,7 +175,9 @@ static bool nothing_could_help(const struct gos_situation *s)
 static const char *process_summary(const struct gos_situation *s)
 {
     const char *short_words =
-        s->strict ? gos_wording(s->evidence, "Short by %s: ", amount(s, s->missing_bytes)) : "";
+        s->strict
+            ? gos_wording(s->evidence, "Short by %s: ", amount(s, gos_situation_short_bytes(s)))
+            : "";
     const char *holder = s->diagnosis->holder_count ? s->diagnosis->holders[0].name : "";
     if (!holder[0])
         return gos_wording(s->evidence, "%sthis process itself holds %s, all in use.", short_words,

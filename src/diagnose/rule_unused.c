@@ -228,7 +228,7 @@ bool gos_rule_cache_opaque(const struct gos_situation *s, struct gos_verdict *ve
     verdict->holder_bytes = held;
     verdict->summary = gos_wording(
         s->evidence,
-        "%s holds %s of this device and does not give its unused part back when %s "
+        "%s keeps up to %s that it may not use, and gives none of it back by itself when %s "
         "needs memory.",
         cache, amount(s, held),
         strcmp(cache, s->requester) == 0 ? "a kernel or library" : gos_situation_requester(s));

@@ -113,6 +113,12 @@ const char *gos_situation_cache(const struct gos_situation *s, uint64_t *bytes)
     return "";
 }
 
+uint64_t gos_situation_short_bytes(const struct gos_situation *s)
+{
+    return s->asked_bytes > s->free_bytes ? s->asked_bytes - s->free_bytes
+                                          : s->cost_bytes - s->free_bytes;
+}
+
 const char *gos_situation_arithmetic(const struct gos_situation *s)
 {
     const char *free_words = gos_wording_bytes(s->evidence, s->free_bytes);
@@ -125,10 +131,8 @@ const char *gos_situation_arithmetic(const struct gos_situation *s)
                            "%s asked, %s free: the last few MiB cannot be had, the driver needs "
                            "them itself.",
                            asked, free_words);
-    uint64_t missing = s->asked_bytes > s->free_bytes ? s->asked_bytes - s->free_bytes
-                                                      : s->cost_bytes - s->free_bytes;
     return gos_wording(s->evidence, "%s asked, %s free: short by %s%s.", asked, free_words,
-                       gos_wording_bytes(s->evidence, missing),
+                       gos_wording_bytes(s->evidence, gos_situation_short_bytes(s)),
                        s->asked_bytes > s->free_bytes ? "" : " (whole 2 MiB blocks are needed)");
 }
 

@@ -69,6 +69,12 @@ uint64_t gos_situation_unused_bytes(const struct gos_situation *situation);
 /* The caching library with most live bytes on the device, "" none; *bytes: what it holds. */
 const char *gos_situation_cache(const struct gos_situation *situation, uint64_t *bytes);
 
+/*
+ * By how much it was short, as people reckon it: asked less free; where that
+ * much was free, what whole 2 MiB blocks take less free.  Only when strict.
+ */
+uint64_t gos_situation_short_bytes(const struct gos_situation *s);
+
 /* "4.00 GiB asked, 0.50 GiB free: short by 3.50 GiB." */
 const char *gos_situation_arithmetic(const struct gos_situation *situation);
 

@@ -5,12 +5,14 @@
 #include <stdint.h>
 
 struct gos_step_record {
-    const char *step;   /* "sync", "trim" */
+    const char *step;   /* "sync", "trim", "flush" */
     const char *result; /* "helped", "no help", "skipped", "timed out", "error" */
-    const char *reason; /* why it was skipped or what went wrong, "" none */
+    const char *reason; /* why it was skipped, what went wrong, who was asked; "" none */
     uint64_t freed_bytes;
     uint64_t duration_ns;
-    int cuda_result; /* of the retry after it; of the step itself where nothing was retried */
+    int cuda_result;   /* of the retry after it; of the step itself where nothing was retried */
+    const char *giver; /* flush: who gave back most, permanent; NULL: nobody */
+    uint64_t given_bytes;
 };
 #define GOS_STEP_MAX 16
 

@@ -97,8 +97,7 @@ static uint64_t short_of(const struct gos_situation *s)
 {
     if (!s->device || s->on_host || !s->strict)
         return 0;
-    return s->asked_bytes > s->free_bytes ? s->asked_bytes - s->free_bytes
-                                          : s->cost_bytes - s->free_bytes;
+    return gos_situation_short_bytes(s);
 }
 
 static void add_common(const struct gos_situation *s, struct gos_verdict *verdict)

@@ -7,6 +7,7 @@
 #include "../cuda/driver.h"
 #include "../track/event.h"
 #include "../track/pool.h"
+#include "step_flush.h"
 #include "step_sync.h"
 #include "step_trim.h"
 
@@ -18,6 +19,7 @@ static const struct {
 } rungs[GOS_STEP_COUNT] = {
     [GOS_STEP_SYNC] = {"sync", GOS_RETRY_SYNC, gos_step_sync_may_help, gos_step_sync_run},
     [GOS_STEP_TRIM] = {"trim", GOS_RETRY_TRIM, gos_step_trim_may_help, gos_step_trim_run},
+    [GOS_STEP_FLUSH] = {"flush", GOS_RETRY_FLUSH, gos_step_flush_may_help, gos_step_flush_run},
 };
 
 /* Why nothing may be tried, or NULL. */
@@ -63,24 +65,23 @@ static uint64_t free_bytes(void)
  * A capture that begins in another thread after the gate must not be hurt by
  * what a step asks: in relaxed mode this thread's calls invalidate none.
  */
-static void exchange_capture_mode(CUstreamCaptureMode *mode)
+static bool exchange_capture_mode(CUstreamCaptureMode *mode)
 {
-    if (gos_driver.cuThreadExchangeStreamCaptureMode &&
-        gos_driver.cuThreadExchangeStreamCaptureMode(mode) != CUDA_SUCCESS)
-        *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    return gos_driver.cuThreadExchangeStreamCaptureMode &&
+           gos_driver.cuThreadExchangeStreamCaptureMode(mode) == CUDA_SUCCESS;
 }
 
 /* True when it ran and a retry makes sense. */
 static bool run(const struct gos_ladder *ladder, enum gos_step step, struct gos_step_record *record)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool relaxed = exchange_capture_mode(&mode);
     uint64_t started_ns = gos_os.monotonic_ns();
-
-    exchange_capture_mode(&mode);
     uint64_t before_bytes = free_bytes();
     bool retry = rungs[step].run(ladder, record);
     uint64_t after_bytes = free_bytes();
-    exchange_capture_mode(&mode);
+    if (relaxed)
+        exchange_capture_mode(&mode);
 
     record->freed_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
     record->duration_ns = gos_os.monotonic_ns() - started_ns;

@@ -18,7 +18,7 @@
 #include "../diagnose/diagnosis.h"
 #include "../diagnose/step.h"
 
-enum gos_step { GOS_STEP_SYNC, GOS_STEP_TRIM, GOS_STEP_COUNT };
+enum gos_step { GOS_STEP_SYNC, GOS_STEP_TRIM, GOS_STEP_FLUSH, GOS_STEP_COUNT };
 
 struct gos_ladder {
     const struct gos_diagnosis *diagnosis;

@@ -1,5 +1,6 @@
 #include "step_sync.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "../base/os.h"
@@ -27,19 +28,58 @@ bool gos_step_sync_may_help(const struct gos_diagnosis *diagnosis, const char **
 }
 
 /*
+ * Streams that did not finish within the budget: a kernel that never ends must
+ * not cost every later failure the same wait.  Until one of them is seen to
+ * have finished it is asked once and not waited for.
+ */
+#define GIVEN_UP_MAX 16
+static _Atomic uint64_t given_up[GIVEN_UP_MAX];
+
+static _Atomic uint64_t *slot_of(const struct gos_stream_evidence *stream, uint64_t *key)
+{
+    *key = (stream->stream * 31 + stream->context) * 2 + stream->per_thread + 1;
+    return &given_up[(*key * 0x9e3779b97f4a7c15u >> 32) % GIVEN_UP_MAX];
+}
+
+static bool is_given_up(const struct gos_stream_evidence *stream)
+{
+    uint64_t key;
+    const _Atomic uint64_t *slot = slot_of(stream, &key);
+
+    return atomic_load(slot) == key;
+}
+
+static void remember(const struct gos_stream_evidence *stream, bool finished)
+{
+    uint64_t key;
+    _Atomic uint64_t *slot = slot_of(stream, &key);
+
+    if (!finished)
+        atomic_store(slot, key);
+    else if (atomic_load(slot) == key)
+        atomic_store(slot, 0);
+}
+
+/*
  * Polled, so that there is a time limit: a stream may be waiting for something
  * that never comes.  Naps grow from 20 us to 2 ms.
  */
-static CUresult poll(CUstream stream, uint64_t deadline_ns)
+static CUresult poll(CUstream handle, uint64_t deadline_ns)
 {
-    CUresult result;
-
     for (uint64_t nap_ns = FIRST_NAP_NS;; nap_ns = nap_ns < LONGEST_NAP_NS ? nap_ns * 2 : nap_ns) {
-        result = gos_driver.cuStreamQuery(stream);
+        CUresult result = gos_driver.cuStreamQuery(handle);
         if (result != CUDA_ERROR_NOT_READY || gos_os.monotonic_ns() >= deadline_ns)
             return result;
         gos_os.sleep_ns(nap_ns);
     }
+}
+
+/* As gos_pending_drained wants it: of the two default streams only the one that was drained. */
+static uint64_t drained_number(const struct gos_stream_evidence *stream)
+{
+    if (stream->stream)
+        return stream->stream;
+    return (uint64_t)(uintptr_t)(stream->per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
 }
 
 /*
@@ -56,13 +96,14 @@ static CUresult drain(const struct gos_stream_evidence *stream, uint64_t deadlin
         handle = CU_STREAM_PER_THREAD;
     if (stream->context && gos_driver.cuCtxPushCurrent && gos_driver.cuCtxPopCurrent)
         pushed = gos_driver.cuCtxPushCurrent((CUcontext)(uintptr_t)stream->context) == CUDA_SUCCESS;
-    CUresult result = poll(handle, deadline_ns);
+    CUresult result = poll(handle, is_given_up(stream) ? 0 : deadline_ns);
+    remember(stream, result != CUDA_ERROR_NOT_READY);
     if (result == CUDA_SUCCESS && gos_driver.cuStreamSynchronize)
-        result = gos_driver.cuStreamSynchronize(handle); /* at once; this is the host's seeing */
+        result = gos_driver.cuStreamSynchronize(handle); /* the query alone is not the seeing */
     if (pushed)
         gos_driver.cuCtxPopCurrent(&popped);
     if (result == CUDA_SUCCESS)
-        gos_pending_drained(stream->stream, stream->context);
+        gos_pending_drained(drained_number(stream), stream->context);
     return result;
 }
 

@@ -37,6 +37,8 @@ static void record(const struct gos_call *call, uint64_t address)
 
     if (kind == GOS_KIND_POOL && gos_place_is_captured(call->stream))
         kind = GOS_KIND_GRAPH;
+    else if (kind == GOS_KIND_POOL && call->pool && place.device == GOS_DEVICE_HOST)
+        kind = GOS_KIND_HOST; /* a pool of pinned memory */
     struct gos_allocation allocation = {
         .address = address,
         .bytes = call->bytes,
@@ -60,6 +62,12 @@ CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address)
     return gos_call_done(call, result);
 }
 
+/* What another process owns was not allocated here, and says nothing about what is free. */
+static bool is_owned(const struct gos_call *call)
+{
+    return call->kind != GOS_KIND_IMPORTED && call->kind != GOS_KIND_HANDLE;
+}
+
 /* What we, or another thread's recovery, made succeed is nothing that the caller survived. */
 static void end_story(struct gos_call *call, CUresult result)
 {
@@ -67,7 +75,7 @@ static void end_story(struct gos_call *call, CUresult result)
         gos_failure_close(call->failure, result);
     else if (call->shared)
         gos_episode_recovered();
-    else
+    else if (is_owned(call))
         gos_episode_closed_by(call->bytes);
     call->failure = NULL;
 }
@@ -109,7 +117,8 @@ struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, 
 {
     struct gos_free free = {.entry = (int16_t)entry, .address = address};
 
-    if (address && gos_shim_active()) {
+    /* A signal handler may have interrupted us with a lock of the registry held. */
+    if (address && gos_call_tracks()) {
         int saved = errno;
         gos_thread.depth++;
         free.known = gos_registry_take(space, address, &free.gone);
@@ -144,11 +153,16 @@ CUresult gos_free_end(struct gos_free *free, CUresult result)
     return result;
 }
 
+/* What a free in stream order gives back to a device, later. */
+static bool is_pending(const struct gos_free *free)
+{
+    return free->known && (free->gone.kind == GOS_KIND_POOL || free->gone.kind == GOS_KIND_DEVICE);
+}
+
 CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream stream,
                             bool per_thread)
 {
-    if (result == CUDA_SUCCESS && free->known &&
-        gos_kind_space(free->gone.kind) == GOS_SPACE_ADDRESS && free->gone.kind != GOS_KIND_GRAPH) {
+    if (result == CUDA_SUCCESS && is_pending(free)) {
         int saved = errno;
         gos_pending_add(&(struct gos_pending){
             .stream = (uint64_t)(uintptr_t)stream,

@@ -1,21 +1,63 @@
 #include "cudart.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "../base/module.h"
+#include "../base/residence.h"
 #include "../base/thread.h"
 
 /*
  * A process may hold several libcudart (torchvision brings its own; CUDA 12
  * and 13 wheels mix), and pointers of one mean nothing to the other.  Which
- * one a caller reaches is decided by its DT_NEEDED entries, and stays the same
- * for ever, so the answer is kept per calling module and row.
+ * one a caller reaches is decided by its DT_NEEDED entries, so the answer is
+ * kept per calling module and row, as long as what it points into is loaded:
+ * a plugin's libcudart goes with it and may come back somewhere else.
  */
 #define CACHE_SIZE 1024
 static struct {
-    _Atomic uint64_t key; /* module index and row, plus 1 so that 0 is empty */
+    _Atomic uint32_t version; /* odd while it is written */
+    _Atomic uint64_t key;     /* never 0 */
     _Atomic(void *) real;
+    _Atomic uint64_t stamp;
 } cache[CACHE_SIZE];
+
+static uint64_t key_of(const struct gos_module *caller, enum gos_entrypoint entry)
+{
+    return ((uint64_t)(caller ? caller->index : 0xfffff) << 16 | (uint64_t)entry) + 1;
+}
+
+static size_t slot_of(uint64_t key)
+{
+    return (size_t)((key * 0x9e3779b97f4a7c15u) >> 48) % CACHE_SIZE;
+}
+
+static void *recall(uint64_t key)
+{
+    size_t slot = slot_of(key);
+    uint32_t version = atomic_load_explicit(&cache[slot].version, memory_order_acquire);
+    uint64_t kept = atomic_load_explicit(&cache[slot].key, memory_order_acquire);
+    void *real = atomic_load_explicit(&cache[slot].real, memory_order_acquire);
+    uint64_t stamp = atomic_load_explicit(&cache[slot].stamp, memory_order_acquire);
+    uint32_t after = atomic_load_explicit(&cache[slot].version, memory_order_relaxed);
+
+    if (kept != key || version % 2 || after != version)
+        return NULL;
+    return stamp && gos_residence_stamp(real) == stamp ? real : NULL;
+}
+
+static void remember(uint64_t key, void *real)
+{
+    size_t slot = slot_of(key);
+    uint32_t version = atomic_load(&cache[slot].version);
+
+    if (version % 2 || !atomic_compare_exchange_strong(&cache[slot].version, &version, version + 1))
+        return;
+    atomic_store(&cache[slot].key, key);
+    atomic_store(&cache[slot].real, real);
+    atomic_store(&cache[slot].stamp, gos_residence_stamp(real));
+    atomic_store(&cache[slot].version, version + 2);
+}
 
 struct wanted {
     const struct gos_module *self;
@@ -59,9 +101,8 @@ static bool is_any_other(const struct gos_module *module, void *arg)
 
 static void *search(const struct gos_module *caller, const char *symbol)
 {
-    struct wanted wanted = {.self = gos_module_of((uintptr_t)&gos_api_enter),
-                            .caller = caller,
-                            .symbol = symbol};
+    struct wanted wanted = {
+        .self = gos_module_of((uintptr_t)&gos_api_enter), .caller = caller, .symbol = symbol};
 
     gos_module_search(is_needed_by_caller, &wanted);
     if (!wanted.address && caller && caller != wanted.self)
@@ -82,20 +123,15 @@ static cudaError_t no_cudart(void)
 static void *real_of(enum gos_entrypoint entry, const void *caller_address)
 {
     const struct gos_module *caller = gos_module_of((uintptr_t)caller_address);
-    uint64_t key = ((uint64_t)(caller ? caller->index : 0xffffff) << 16 | (uint64_t)entry) + 1;
-    size_t slot = (size_t)((key * 0x9e3779b97f4a7c15u) >> 48) % CACHE_SIZE;
+    uint64_t key = key_of(caller, entry);
+    void *real = recall(key);
 
-    if (atomic_load_explicit(&cache[slot].key, memory_order_acquire) == key)
-        return atomic_load_explicit(&cache[slot].real, memory_order_relaxed);
-    void *real = search(caller, gos_entrypoint_name(entry));
+    if (real)
+        return real;
+    real = search(caller, gos_entrypoint_name(entry));
     if (!real)
         return (void *)no_cudart;
-    uint64_t empty = 0;
-    /* A slot is written once: key and pointer can never be of two rows. */
-    void *none = NULL;
-    if (atomic_load(&cache[slot].key) == empty &&
-        atomic_compare_exchange_strong(&cache[slot].real, &none, real))
-        atomic_store_explicit(&cache[slot].key, key, memory_order_release);
+    remember(key, real);
     return real;
 }
 

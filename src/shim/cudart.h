@@ -16,8 +16,8 @@
 
 /* Not declared by every toolkit from 12.0 on. */
 cudaError_t CUDARTAPI cudaMallocAsync_ptsz(void **pointer, size_t bytes, cudaStream_t stream);
-cudaError_t CUDARTAPI cudaMallocFromPoolAsync_ptsz(void **pointer, size_t bytes,
-                                                   cudaMemPool_t pool, cudaStream_t stream);
+cudaError_t CUDARTAPI cudaMallocFromPoolAsync_ptsz(void **pointer, size_t bytes, cudaMemPool_t pool,
+                                                   cudaStream_t stream);
 cudaError_t CUDARTAPI cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
                                                    unsigned long long flags,
                                                    enum cudaDriverEntryPointQueryResult *status);

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../base/libc_symbol.h"
 #include "../base/module.h"
 #include "../cuda/entrypoint.h"
 #include "state.h"
@@ -36,19 +37,6 @@ struct gos_lookup gos_dlvsym_choose(void *handle, const char *name, const char *
 static _Atomic(void *) next_dlsym;
 static _Atomic(void *) next_dlvsym;
 
-/* In libc since glibc 2.34, before that in libdl. */
-static void *libc_function(const char *name)
-{
-    const struct gos_module *module = gos_module_named("libc.so");
-    uintptr_t address = module ? gos_module_symbol(module, name) : 0;
-
-    if (!address) {
-        module = gos_module_named("libdl.so");
-        address = module ? gos_module_symbol(module, name) : 0;
-    }
-    return (void *)address;
-}
-
 /*
  * The look-up function behind us: that of another preload library if it has
  * one, found by asking libc's with RTLD_NEXT, else libc's.
@@ -59,10 +47,10 @@ static void *behind_us(_Atomic(void *) *slot, const char *name)
 
     if (found)
         return found;
-    dlsym_function libc_dlsym = (dlsym_function)libc_function("dlsym");
+    dlsym_function libc_dlsym = (dlsym_function)gos_libc_symbol("dlsym");
     found = libc_dlsym ? libc_dlsym(RTLD_NEXT, name) : NULL;
     if (!found)
-        found = libc_function(name);
+        found = (void *)gos_libc_symbol(name);
     atomic_store_explicit(slot, found, memory_order_release);
     return found;
 }
@@ -96,9 +84,16 @@ static bool exists_behind_us(const char *name)
     return next != NULL || gos_module_named("libcuda.so") || gos_module_named("libcudart");
 }
 
+/* The program's own handle, dlopen(NULL), finds our exports as RTLD_DEFAULT does. */
+static bool is_only_ours(int row, const char *name, const void *found)
+{
+    return found && found == gos_wrapper(row) && !exists_behind_us(name);
+}
+
 static void *answer(int row, void *handle, void *found)
 {
-    if (!found || row >= GOS_DRIVER_COUNT || found == gos_wrapper(row) || !is_drivers(handle, found))
+    if (!found || row >= GOS_DRIVER_COUNT || found == gos_wrapper(row) ||
+        !is_drivers(handle, found))
         return found;
     gos_entrypoint_offer((enum gos_entrypoint)row, found);
     return gos_wrapper(row);
@@ -121,7 +116,11 @@ struct gos_lookup gos_dlsym_choose(void *handle, const char *name)
         return (struct gos_lookup){NULL, (void *)real};
     if (handle == RTLD_DEFAULT)
         return (struct gos_lookup){NULL, NULL};
-    return (struct gos_lookup){answer(row, handle, real(handle, name)), NULL};
+
+    void *found = real(handle, name);
+    if (is_only_ours(row, name, found))
+        return (struct gos_lookup){NULL, NULL};
+    return (struct gos_lookup){answer(row, handle, found), NULL};
 }
 
 struct gos_lookup gos_dlvsym_choose(void *handle, const char *name, const char *version)

@@ -10,12 +10,18 @@
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../base/text.h"
+#include "../base/thread.h"
 #include "../cuda/error.h"
+#include "../diagnose/flushed.h"
 #include "../observe/observe.h"
+#include "../recover/flush_plan.h"
+#include "../recover/gil.h"
 #include "../recover/ladder.h"
+#include "../recover/step_flush.h"
 #include "../report/report.h"
 #include "../track/event.h"
 #include "../track/pool.h"
+#include "../track/registry.h"
 #include "../track/unwind.h"
 #include "episode.h"
 #include "place.h"
@@ -39,7 +45,9 @@ struct gos_failure {
 static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_EPISODE);
 static struct {
     uint64_t ended_ns;
+    uint64_t freed_count; /* of the registry, then */
     uint64_t bytes;
+    uint32_t thread; /* gos_thread_index */
     int device;
     int result;
     enum gos_kind kind;
@@ -153,10 +161,32 @@ static bool climb(struct gos_failure *failure)
     return gos_ladder_climb(&failure->ladder, failure->report.steps, &failure->report.step_count);
 }
 
-/* Was the last story, with our turn taken, about this failure too? */
+/* Threads that "fail together" do not all do so before the first one's story ends. */
+#define TOGETHER_NS 100000000u
+
+static uint64_t freed_count(void)
+{
+    uint64_t allocated;
+    uint64_t freed;
+
+    gos_registry_counts(&allocated, &freed);
+    return freed;
+}
+
+/* The story ended after this thread had failed, or only just, and all is still as it was. */
+static bool is_of_now(const struct gos_request *request)
+{
+    if (last_story.ended_ns >= request->monotonic_ns)
+        return true;
+    return !last_story.recovered && last_story.thread != gos_thread_index() &&
+           request->monotonic_ns - last_story.ended_ns < TOGETHER_NS &&
+           last_story.freed_count == freed_count();
+}
+
+/* Was the last story about this failure too?  The turn is ours. */
 static bool is_told_already(const struct gos_request *request, bool shared)
 {
-    if (last_story.ended_ns < request->monotonic_ns || last_story.device != request->device)
+    if (last_story.device != request->device || !is_of_now(request))
         return false;
     if (last_story.recovered)
         return !shared; /* once; then this failure is a story of its own */
@@ -172,6 +202,8 @@ static void give_turn_back(struct gos_failure *failure, bool recovered)
         return;
     failure->holds_turn = false;
     last_story.ended_ns = gos_os.monotonic_ns();
+    last_story.freed_count = freed_count();
+    last_story.thread = gos_thread_index();
     last_story.bytes = request->bytes;
     last_story.device = request->device;
     last_story.result = request->result;
@@ -208,16 +240,37 @@ static bool tell(struct gos_call *call, const struct gos_request *request, bool 
     return climb(failure);
 }
 
+/* Inside a framework's allocator nobody waits longer, for its lock may be what the other needs. */
+#define IN_ALLOCATOR_NS 200000000u
+
+/* Whoever recovers may need the interpreter to do so. */
+static bool wait_for_turn(void)
+{
+    uint64_t most_ns = gos_options.retry_budget;
+
+    if (most_ns > IN_ALLOCATOR_NS && gos_flush_caller_is_in_allocator())
+        most_ns = IN_ALLOCATOR_NS;
+    void *released = gos_gil_release();
+    bool taken = gos_lock_acquire_within(&turn, most_ns);
+    gos_gil_retake(released);
+    return taken;
+}
+
+static bool take_turn(void)
+{
+    return gos_lock_try(&turn) || wait_for_turn();
+}
+
 static bool first_failure(struct gos_call *call, CUresult result)
 {
     struct gos_request request = describe(call, result);
 
     note(&request);
-    if (!is_worth_telling(call, result))
+    if (!is_worth_telling(call, result) || gos_thread.is_helper)
         return false;
     if (!call->shared && gos_episode_failed(&request) != GOS_EPISODE_SURFACES)
         return false;
-    bool has_turn = gos_lock_acquire_within(&turn, gos_options.retry_budget);
+    bool has_turn = take_turn();
     if (!has_turn || !is_told_already(&request, call->shared))
         return tell(call, &request, has_turn);
     call->shared = last_story.recovered;
@@ -278,8 +331,8 @@ static void say(const struct gos_failure *failure)
         gos_text_bytes(&text, request->bytes);
     }
     gos_log(GOS_LOG_NOTICE, "%.*s%s %s: %s (%s).%s%s", api_length(request->api), request->api, size,
-            what_happened(failure), gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
-            path[0] ? " Report: " : "", path);
+            what_happened(failure), gos_verdict_code(verdict->code),
+            gos_confidence_code(verdict->confidence), path[0] ? " Report: " : "", path);
 }
 
 static void mark_last_step(struct gos_report *report, bool recovered)
@@ -290,11 +343,25 @@ static void mark_last_step(struct gos_report *report, bool recovered)
     report->steps[report->step_count - 1].cuda_result = CUDA_SUCCESS;
 }
 
+/* That a flush helped says who had held the memory, which nobody could see before. */
+static void learn_from_last_step(struct gos_failure *failure)
+{
+    const struct gos_report *report = &failure->report;
+    const struct gos_step_record *last =
+        report->step_count ? &report->steps[report->step_count - 1] : NULL;
+
+    if (last && last->giver)
+        gos_diagnose_flushed(&failure->evidence, &failure->diagnosis, last->giver,
+                             last->given_bytes);
+}
+
 void gos_failure_close(struct gos_failure *failure, CUresult result)
 {
     bool recovered = result == CUDA_SUCCESS;
 
     mark_last_step(&failure->report, recovered);
+    if (recovered)
+        learn_from_last_step(failure);
     write_report(failure, recovered ? GOS_OUTCOME_RECOVERED : GOS_OUTCOME_FAILED);
     give_turn_back(failure, recovered);
     say(failure);
@@ -349,6 +416,7 @@ void gos_failure_at_exit(void)
 void gos_failure_reset_after_fork(void)
 {
     gos_lock_reset(&turn);
+    gos_step_flush_reset_after_fork();
     last_story.ended_ns = 0;
     gos_episode_reset_after_fork();
 }

@@ -4,6 +4,7 @@
  */
 #include "call.h"
 
+#include "../cuda/driver.h"
 #include "../track/pool.h"
 
 static uint64_t number(CUstream stream)
@@ -18,10 +19,22 @@ static CUresult began(CUresult result, CUstream stream)
     return result;
 }
 
+/* Refused (another thread's, no context), the capture goes on. */
+static bool goes_on(CUresult result, CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_CONTEXT)
+        return result != CUDA_SUCCESS;
+    return gos_driver.cuStreamIsCapturing &&
+           gos_driver.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 /* An invalidated capture ends with an error, and ends all the same. */
 static CUresult ended(CUresult result, CUstream stream)
 {
-    if (gos_shim_active())
+    if (gos_shim_active() && !goes_on(result, stream))
         gos_capture_ended(number(stream));
     return result;
 }
@@ -84,6 +97,53 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGra
     return began(GOS_REAL(cuStreamBeginCaptureToGraph_ptsz)(hStream, hGraph, dependencies,
                                                             dependencyData, numDependencies, mode),
                  hStream);
+}
+#endif
+
+#if CUDA_VERSION >= 13010
+CUresult CUDAAPI cuStreamBeginCaptureToCig(CUstream hStream,
+                                           CUstreamCigCaptureParams *streamCigCaptureParams)
+{
+    return began(GOS_REAL(cuStreamBeginCaptureToCig)(hStream, streamCigCaptureParams), hStream);
+}
+
+CUresult CUDAAPI cuStreamEndCaptureToCig(CUstream hStream)
+{
+    return ended(GOS_REAL(cuStreamEndCaptureToCig)(hStream), hStream);
+}
+
+CUresult CUDAAPI cuStreamBeginCaptureToCig_ptsz(CUstream hStream,
+                                                CUstreamCigCaptureParams *streamCigCaptureParams)
+{
+    return began(GOS_REAL(cuStreamBeginCaptureToCig_ptsz)(hStream, streamCigCaptureParams),
+                 hStream);
+}
+
+CUresult CUDAAPI cuStreamEndCaptureToCig_ptsz(CUstream hStream)
+{
+    return ended(GOS_REAL(cuStreamEndCaptureToCig_ptsz)(hStream), hStream);
+}
+#endif
+
+#if CUDA_VERSION >= 13030
+CUresult CUDAAPI cuStreamBeginRecaptureToGraph(CUstream hStream, CUstreamCaptureMode mode,
+                                               CUgraph hGraph,
+                                               CUgraphRecaptureCallback callbackFunc,
+                                               void *userData)
+{
+    return began(
+        GOS_REAL(cuStreamBeginRecaptureToGraph)(hStream, mode, hGraph, callbackFunc, userData),
+        hStream);
+}
+
+CUresult CUDAAPI cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCaptureMode mode,
+                                                    CUgraph hGraph,
+                                                    CUgraphRecaptureCallback callbackFunc,
+                                                    void *userData)
+{
+    return began(
+        GOS_REAL(cuStreamBeginRecaptureToGraph_ptsz)(hStream, mode, hGraph, callbackFunc, userData),
+        hStream);
 }
 #endif
 

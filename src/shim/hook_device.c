@@ -54,8 +54,8 @@ CUresult CUDAAPI cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch,
                                  unsigned int WidthInBytes, unsigned int Height,
                                  unsigned int ElementSizeBytes)
 {
-    struct gos_call call = gos_call_begin(GOS_EP_cuMemAllocPitch, GOS_KIND_DEVICE,
-                                          (uint64_t)WidthInBytes * Height);
+    struct gos_call call =
+        gos_call_begin(GOS_EP_cuMemAllocPitch, GOS_KIND_DEVICE, (uint64_t)WidthInBytes * Height);
     CUresult result;
 
     do

@@ -41,7 +41,8 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 
 CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
-    struct gos_call call = gos_call_begin(GOS_EP_cuMemHostRegister_v2, GOS_KIND_REGISTERED, bytesize);
+    struct gos_call call =
+        gos_call_begin(GOS_EP_cuMemHostRegister_v2, GOS_KIND_REGISTERED, bytesize);
     CUresult result;
 
     do

@@ -15,8 +15,7 @@ void *gos_substitute(void *found)
     return row >= 0 ? gos_wrapper(row) : found;
 }
 
-CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
-                                  cuuint64_t flags)
+CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
     CUresult result = GOS_REAL(cuGetProcAddress)(symbol, pfn, cudaVersion, flags);
 

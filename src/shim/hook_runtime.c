@@ -97,6 +97,119 @@ cudaError_t CUDARTAPI cudaMallocFromPoolAsync_ptsz(void **ptr, size_t size, cuda
     return result;
 }
 
+cudaError_t CUDARTAPI cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
+                                      size_t width, size_t height, unsigned int flags)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaMallocArray, CALLER);
+    cudaError_t result = FORWARD(mark, cudaMallocArray)(array, desc, width, height, flags);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI cudaMalloc3DArray(cudaArray_t *array,
+                                        const struct cudaChannelFormatDesc *desc,
+                                        struct cudaExtent extent, unsigned int flags)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaMalloc3DArray, CALLER);
+    cudaError_t result = FORWARD(mark, cudaMalloc3DArray)(array, desc, extent, flags);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI cudaMallocMipmappedArray(cudaMipmappedArray_t *mipmappedArray,
+                                               const struct cudaChannelFormatDesc *desc,
+                                               struct cudaExtent extent, unsigned int numLevels,
+                                               unsigned int flags)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaMallocMipmappedArray, CALLER);
+    cudaError_t result =
+        FORWARD(mark, cudaMallocMipmappedArray)(mipmappedArray, desc, extent, numLevels, flags);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI cudaMemPoolCreate(cudaMemPool_t *memPool,
+                                        const struct cudaMemPoolProps *poolProps)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaMemPoolCreate, CALLER);
+    cudaError_t result = FORWARD(mark, cudaMemPoolCreate)(memPool, poolProps);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI cudaMemPoolImportFromShareableHandle(
+    cudaMemPool_t *memPool, void *shareableHandle, enum cudaMemAllocationHandleType handleType,
+    unsigned int flags)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaMemPoolImportFromShareableHandle, CALLER);
+    cudaError_t result = FORWARD(mark, cudaMemPoolImportFromShareableHandle)(
+        memPool, shareableHandle, handleType, flags);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI cudaMemPoolImportPointer(void **ptr, cudaMemPool_t memPool,
+                                               struct cudaMemPoolPtrExportData *exportData)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaMemPoolImportPointer, CALLER);
+    cudaError_t result = FORWARD(mark, cudaMemPoolImportPointer)(ptr, memPool, exportData);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle,
+                                           unsigned int flags)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaIpcOpenMemHandle, CALLER);
+    cudaError_t result = FORWARD(mark, cudaIpcOpenMemHandle)(devPtr, handle, flags);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI cudaImportExternalMemory(
+    cudaExternalMemory_t *extMem_out, const struct cudaExternalMemoryHandleDesc *memHandleDesc)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaImportExternalMemory, CALLER);
+    cudaError_t result = FORWARD(mark, cudaImportExternalMemory)(extMem_out, memHandleDesc);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI
+cudaExternalMemoryGetMappedBuffer(void **devPtr, cudaExternalMemory_t extMem,
+                                  const struct cudaExternalMemoryBufferDesc *bufferDesc)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaExternalMemoryGetMappedBuffer, CALLER);
+    cudaError_t result =
+        FORWARD(mark, cudaExternalMemoryGetMappedBuffer)(devPtr, extMem, bufferDesc);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI cudaExternalMemoryGetMappedMipmappedArray(
+    cudaMipmappedArray_t *mipmap, cudaExternalMemory_t extMem,
+    const struct cudaExternalMemoryMipmappedArrayDesc *mipmapDesc)
+{
+    struct gos_api_mark mark =
+        gos_api_enter(GOS_EP_cudaExternalMemoryGetMappedMipmappedArray, CALLER);
+    cudaError_t result =
+        FORWARD(mark, cudaExternalMemoryGetMappedMipmappedArray)(mipmap, extMem, mipmapDesc);
+    gos_api_leave(&mark);
+    return result;
+}
+
+cudaError_t CUDARTAPI cudaGraphAddMemAllocNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
+                                               const cudaGraphNode_t *pDependencies,
+                                               size_t numDependencies,
+                                               struct cudaMemAllocNodeParams *nodeParams)
+{
+    struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaGraphAddMemAllocNode, CALLER);
+    cudaError_t result = FORWARD(mark, cudaGraphAddMemAllocNode)(pGraphNode, graph, pDependencies,
+                                                                 numDependencies, nodeParams);
+    gos_api_leave(&mark);
+    return result;
+}
+
 /*
  * cudart asks the driver's resolver, which is ours by then, so most answers
  * come back substituted already; a cudart that was started before us is not.
@@ -112,7 +225,8 @@ cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char *symbol, void **funcPtr
                                               enum cudaDriverEntryPointQueryResult *status)
 {
     struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaGetDriverEntryPoint, CALLER);
-    cudaError_t result = FORWARD(mark, cudaGetDriverEntryPoint_ptsz)(symbol, funcPtr, flags, status);
+    cudaError_t result =
+        FORWARD(mark, cudaGetDriverEntryPoint_ptsz)(symbol, funcPtr, flags, status);
     gos_api_leave(&mark);
     substitute(result, funcPtr);
     return result;
@@ -123,7 +237,8 @@ cudaError_t CUDARTAPI cudaGetDriverEntryPoint_ptsz(const char *symbol, void **fu
                                                    enum cudaDriverEntryPointQueryResult *status)
 {
     struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaGetDriverEntryPoint_ptsz, CALLER);
-    cudaError_t result = FORWARD(mark, cudaGetDriverEntryPoint_ptsz)(symbol, funcPtr, flags, status);
+    cudaError_t result =
+        FORWARD(mark, cudaGetDriverEntryPoint_ptsz)(symbol, funcPtr, flags, status);
     gos_api_leave(&mark);
     substitute(result, funcPtr);
     return result;
@@ -136,8 +251,8 @@ cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char *symbol, void 
                                                        enum cudaDriverEntryPointQueryResult *status)
 {
     struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaGetDriverEntryPointByVersion, CALLER);
-    cudaError_t result = FORWARD(mark, cudaGetDriverEntryPointByVersion)(symbol, funcPtr,
-                                                                         cudaVersion, flags, status);
+    cudaError_t result = FORWARD(mark, cudaGetDriverEntryPointByVersion)(
+        symbol, funcPtr, cudaVersion, flags, status);
     gos_api_leave(&mark);
     substitute(result, funcPtr);
     return result;
@@ -148,8 +263,8 @@ cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion_ptsz(
     enum cudaDriverEntryPointQueryResult *status)
 {
     struct gos_api_mark mark = gos_api_enter(GOS_EP_cudaGetDriverEntryPointByVersion_ptsz, CALLER);
-    cudaError_t result = FORWARD(mark, cudaGetDriverEntryPointByVersion)(symbol, funcPtr,
-                                                                         cudaVersion, flags, status);
+    cudaError_t result = FORWARD(mark, cudaGetDriverEntryPointByVersion)(
+        symbol, funcPtr, cudaVersion, flags, status);
     gos_api_leave(&mark);
     substitute(result, funcPtr);
     return result;

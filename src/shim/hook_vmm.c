@@ -45,11 +45,15 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 
 CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-    CUresult result = GOS_REAL(cuMemRetainAllocationHandle)(handle, addr);
+    struct gos_call call = gos_call_begin(GOS_EP_cuMemRetainAllocationHandle, GOS_KIND_NONE, 0);
+    CUresult result;
 
+    do
+        result = GOS_REAL(cuMemRetainAllocationHandle)(handle, addr);
+    while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && handle && gos_shim_active())
         gos_vmm_retained(*handle);
-    return result;
+    return gos_call_done(&call, result);
 }
 
 CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -89,18 +93,6 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
     if (result == CUDA_SUCCESS && gos_shim_active())
         gos_vmm_unmapped(ptr, size);
     return result;
-}
-
-CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc,
-                                size_t count)
-{
-    struct gos_call call = gos_call_begin(GOS_EP_cuMemSetAccess, GOS_KIND_NONE, 0);
-    CUresult result;
-
-    do
-        result = GOS_REAL(cuMemSetAccess)(ptr, size, desc, count);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
 }
 
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,

@@ -1,170 +1,127 @@
 /*
- * Watched: nothing is recorded, but with lazy loading these are where a full
- * device shows.  On error 2 nothing was launched or loaded, so the call may be
- * repeated after recovery.  Success costs one branch.
+ * What else takes device memory without being an allocation: streams, events
+ * and other objects; access, which needs page tables; limits; exports.
  */
-#include "call.h"
+#include "watched.h"
 
-#define WATCH(symbol) gos_call_begin(GOS_EP_##symbol, GOS_KIND_NONE, 0)
+WATCHED(cuStreamCreate, (CUstream * phStream, unsigned int Flags), (phStream, Flags))
 
-CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-                                unsigned int gridDimZ, unsigned int blockDimX,
-                                unsigned int blockDimY, unsigned int blockDimZ,
-                                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams,
-                                void **extra)
-{
-    struct gos_call call = WATCH(cuLaunchKernel);
-    CUresult result;
+WATCHED(cuStreamCreateWithPriority, (CUstream * phStream, unsigned int flags, int priority),
+        (phStream, flags, priority))
 
-    do
-        result = GOS_REAL(cuLaunchKernel)(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
-                                          blockDimZ, sharedMemBytes, hStream, kernelParams, extra);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+#if CUDA_VERSION >= 12050
 
-CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-                                     unsigned int gridDimZ, unsigned int blockDimX,
-                                     unsigned int blockDimY, unsigned int blockDimZ,
-                                     unsigned int sharedMemBytes, CUstream hStream,
-                                     void **kernelParams, void **extra)
-{
-    struct gos_call call = WATCH(cuLaunchKernel_ptsz);
-    CUresult result;
+WATCHED(cuGreenCtxStreamCreate,
+        (CUstream * phStream, CUgreenCtx greenCtx, unsigned int flags, int priority),
+        (phStream, greenCtx, flags, priority))
 
-    do
-        result =
-            GOS_REAL(cuLaunchKernel_ptsz)(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
-                                          blockDimZ, sharedMemBytes, hStream, kernelParams, extra);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+#endif
 
-CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
-                                  void **extra)
-{
-    struct gos_call call = WATCH(cuLaunchKernelEx);
-    CUresult result;
+WATCHED(cuEventCreate, (CUevent * phEvent, unsigned int Flags), (phEvent, Flags))
 
-    do
-        result = GOS_REAL(cuLaunchKernelEx)(config, f, kernelParams, extra);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED(cuTexObjectCreate,
+        (CUtexObject * pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
+         const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc),
+        (pTexObject, pResDesc, pTexDesc, pResViewDesc))
 
-CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
-                                       void **kernelParams, void **extra)
-{
-    struct gos_call call = WATCH(cuLaunchKernelEx_ptsz);
-    CUresult result;
+WATCHED(cuSurfObjectCreate, (CUsurfObject * pSurfObject, const CUDA_RESOURCE_DESC *pResDesc),
+        (pSurfObject, pResDesc))
 
-    do
-        result = GOS_REAL(cuLaunchKernelEx_ptsz)(config, f, kernelParams, extra);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED(cuCtxSetLimit, (CUlimit limit, size_t value), (limit, value))
 
-CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
-{
-    struct gos_call call = WATCH(cuModuleLoad);
-    CUresult result;
+WATCHED(cuCtxEnablePeerAccess, (CUcontext peerContext, unsigned int Flags), (peerContext, Flags))
 
-    do
-        result = GOS_REAL(cuModuleLoad)(module, fname);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED(cuMemSetAccess, (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
+        (ptr, size, desc, count))
 
-CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
-{
-    struct gos_call call = WATCH(cuModuleLoadData);
-    CUresult result;
+WATCHED(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count),
+        (pool, map, count))
 
-    do
-        result = GOS_REAL(cuModuleLoadData)(module, image);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED_ON(hStream, cuMemMapArrayAsync,
+           (CUarrayMapInfo * mapInfoList, unsigned int count, CUstream hStream),
+           (mapInfoList, count, hStream))
 
-CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
-                                    CUjit_option *options, void **optionValues)
-{
-    struct gos_call call = WATCH(cuModuleLoadDataEx);
-    CUresult result;
+WATCHED_ON(hStream, cuMemMapArrayAsync_ptsz,
+           (CUarrayMapInfo * mapInfoList, unsigned int count, CUstream hStream),
+           (mapInfoList, count, hStream))
 
-    do
-        result = GOS_REAL(cuModuleLoadDataEx)(module, image, numOptions, options, optionValues);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED(cuIpcGetMemHandle, (CUipcMemHandle * pHandle, CUdeviceptr dptr), (pHandle, dptr))
 
-CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
-{
-    struct gos_call call = WATCH(cuModuleLoadFatBinary);
-    CUresult result;
+WATCHED(cuMemExportToShareableHandle,
+        (void *shareableHandle, CUmemGenericAllocationHandle handle,
+         CUmemAllocationHandleType handleType, unsigned long long flags),
+        (shareableHandle, handle, handleType, flags))
 
-    do
-        result = GOS_REAL(cuModuleLoadFatBinary)(module, fatCubin);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED(cuMemGetHandleForAddressRange,
+        (void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType,
+         unsigned long long flags),
+        (handle, dptr, size, handleType, flags))
 
-CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
-{
-    struct gos_call call = WATCH(cuModuleGetFunction);
-    CUresult result;
+WATCHED(cuMemPoolExportToShareableHandle,
+        (void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType,
+         unsigned long long flags),
+        (handle_out, pool, handleType, flags))
 
-    do
-        result = GOS_REAL(cuModuleGetFunction)(hfunc, hmod, name);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED(cuMemPoolExportPointer, (CUmemPoolPtrExportData * shareData_out, CUdeviceptr ptr),
+        (shareData_out, ptr))
 
-CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
-                                   void **jitOptionsValues, unsigned int numJitOptions,
-                                   CUlibraryOption *libraryOptions, void **libraryOptionValues,
-                                   unsigned int numLibraryOptions)
-{
-    struct gos_call call = WATCH(cuLibraryLoadData);
-    CUresult result;
+#if CUDA_VERSION >= 12010
 
-    do
-        result = GOS_REAL(cuLibraryLoadData)(library, code, jitOptions, jitOptionsValues,
-                                             numJitOptions, libraryOptions, libraryOptionValues,
-                                             numLibraryOptions);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED(cuMulticastAddDevice, (CUmemGenericAllocationHandle mcHandle, CUdevice dev),
+        (mcHandle, dev))
 
-CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
-{
-    struct gos_call call = WATCH(cuLibraryGetKernel);
-    CUresult result;
+WATCHED(cuMulticastBindMem,
+        (CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
+         CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
+         unsigned long long flags),
+        (mcHandle, mcOffset, memHandle, memOffset, size, flags))
 
-    do
-        result = GOS_REAL(cuLibraryGetKernel)(pKernel, library, name);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED(cuMulticastBindAddr,
+        (CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr, size_t size,
+         unsigned long long flags),
+        (mcHandle, mcOffset, memptr, size, flags))
 
-CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
-{
-    struct gos_call call = WATCH(cuLibraryGetModule);
-    CUresult result;
+#endif
 
-    do
-        result = GOS_REAL(cuLibraryGetModule)(pMod, library);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+#if CUDA_VERSION >= 13010
 
-CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
-{
-    struct gos_call call = WATCH(cuKernelGetFunction);
-    CUresult result;
+WATCHED(cuMulticastBindMem_v2,
+        (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset,
+         CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
+         unsigned long long flags),
+        (mcHandle, dev, mcOffset, memHandle, memOffset, size, flags))
 
-    do
-        result = GOS_REAL(cuKernelGetFunction)(pFunc, kernel);
-    while (gos_call_again(&call, result));
-    return gos_call_done(&call, result);
-}
+WATCHED(cuMulticastBindAddr_v2,
+        (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset, CUdeviceptr memptr,
+         size_t size, unsigned long long flags),
+        (mcHandle, dev, mcOffset, memptr, size, flags))
+
+#endif
+
+#if CUDA_VERSION >= 13030
+
+WATCHED(cuLogicalEndpointCreate, (CUlogicalEndpointId leId, const CUlogicalEndpointProp *prop),
+        (leId, prop))
+
+WATCHED(cuLogicalEndpointAddDevice, (CUlogicalEndpointId leId, CUdevice dev), (leId, dev))
+
+WATCHED(cuLogicalEndpointBindMem,
+        (CUlogicalEndpointId leId, CUdevice dev, cuuint64_t offset,
+         CUmemGenericAllocationHandle memHandle, cuuint64_t memOffset, cuuint64_t size,
+         unsigned long long flags),
+        (leId, dev, offset, memHandle, memOffset, size, flags))
+
+WATCHED(cuLogicalEndpointBindAddr,
+        (CUlogicalEndpointId leId, CUdevice dev, cuuint64_t offset, void *ptr, cuuint64_t size,
+         unsigned long long flags),
+        (leId, dev, offset, ptr, size, flags))
+
+WATCHED(cuLogicalEndpointExport,
+        (void *handle, CUlogicalEndpointId leId, CUlogicalEndpointIpcHandleType handleType),
+        (handle, leId, handleType))
+
+WATCHED(cuLogicalEndpointImport,
+        (CUlogicalEndpointId leId, const void *handle, CUlogicalEndpointIpcHandleType handleType),
+        (leId, handle, handleType))
+
+#endif

@@ -143,7 +143,10 @@ struct gos_place gos_place_of_stream(uint64_t stream, uint64_t pool)
     if (is_last_stream(stream, pool, generation) && last_stream.context == current.context)
         return last_stream.place;
 
-    last_stream.place = place_of_stream(stream, pool, &current);
+    struct gos_place place = place_of_stream(stream, pool, &current);
+    if (!current.context) /* then streams cannot be asked: true for this once */
+        return place;
+    last_stream.place = place;
     last_stream.stream = stream;
     last_stream.pool = pool;
     last_stream.context = current.context;

@@ -4,6 +4,7 @@
 
 #include "../../include/gpuoomshim.h"
 #include "../base/thread.h"
+#include "../recover/flush_callback.h"
 #include "../track/registry.h"
 #include "../track/tag.h"
 #include "episode.h"
@@ -83,4 +84,30 @@ EXPORT void gpuoomshim_push_tag(const char *name)
 EXPORT void gpuoomshim_pop_tag(void)
 {
     gos_tag_pop();
+}
+
+/* Both work before the first cuInit: libraries register when they are loaded. */
+EXPORT int gpuoomshim_register_flush(const char *name,
+                                     int (*flush)(void *arg, int device, uint64_t wanted_bytes),
+                                     void *arg)
+{
+    int saved = errno;
+
+    gos_thread.depth++;
+    int result = gos_flush_callback_add(name, flush, arg);
+    gos_thread.depth--;
+    errno = saved;
+    return result;
+}
+
+EXPORT int gpuoomshim_unregister_flush(int (*flush)(void *arg, int device, uint64_t wanted_bytes),
+                                       void *arg)
+{
+    int saved = errno;
+
+    gos_thread.depth++;
+    int result = gos_flush_callback_remove(flush, arg);
+    gos_thread.depth--;
+    errno = saved;
+    return result;
 }

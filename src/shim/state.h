@@ -30,7 +30,8 @@ static inline bool gos_shim_active(void)
  */
 bool gos_shim_enabled(void);
 
-/* After the driver's cuInit succeeded: loader context (opens the unwinder and NVML).  Idempotent. */
+/* After the driver's cuInit succeeded: loader context (opens the unwinder and NVML).  Idempotent.
+ */
 void gos_shim_start(void);
 
 /* pid of the process that called cuInit; 0 before that. */

@@ -7,6 +7,8 @@
 /*
  * KIND(NAME, "code", "words for people", on the device's books, may share a 2 MiB block)
  * "On the device's books" means that a byte of it is a byte less in cuMemGetInfo.
+ * IMPORTED and HANDLE own no bytes: theirs are the size of what somebody else owns, or
+ * 0 where the driver does not tell.
  */
 #define GOS_KINDS(KIND)                                                                            \
     KIND(DEVICE, "device", "device memory", true, true)                                            \
@@ -16,6 +18,7 @@
     KIND(MANAGED, "managed", "managed memory", false, false)                                       \
     KIND(GRAPH, "graph", "graph-owned memory", false, false)                                       \
     KIND(IMPORTED, "imported", "memory of another process (IPC)", false, false)                    \
+    KIND(HANDLE, "handle", "imported and multicast handles", false, false)                         \
     KIND(HOST, "host", "pinned host memory", false, false)                                         \
     KIND(REGISTERED, "registered", "registered host memory", false, false)                         \
     KIND(ADDRESS, "address", "reserved address space", false, false)                               \

@@ -22,6 +22,7 @@ track_sources := \
     registry_walk.c \
     sample.c \
     shard.c \
+    shares.c \
     site.c \
     site_cache.c \
     stack_cache.c \

@@ -1,6 +1,7 @@
 #include "pool.h"
 
 #include "handle_map.h"
+#include "registry.h"
 
 static struct gos_handle_slot slots[GOS_POOL_MAX];
 static struct gos_handle_map pools = GOS_HANDLE_MAP_INIT(slots);
@@ -73,6 +74,8 @@ static bool append(uint64_t pool, uint64_t value, void *arg)
 {
     struct list *list = arg;
 
+    if ((value & DEVICE_MASK) >= GOS_DEVICE_MAX)
+        return true;
     if (list->count == list->max)
         return false;
     list->pools[list->count++] = unpack(pool, value);

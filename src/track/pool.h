@@ -20,7 +20,7 @@
 
 struct gos_pool_info {
     uint64_t pool;
-    uint32_t device; /* ordinal, below 256 */
+    uint32_t device; /* ordinal, or GOS_DEVICE_HOST */
     bool is_default; /* of its device */
     bool imported;
     uint32_t site; /* where it was created, 0 for default pools */
@@ -33,6 +33,7 @@ struct gos_pool_info {
 bool gos_pool_seen(const struct gos_pool_info *info);
 bool gos_pool_find(uint64_t pool, struct gos_pool_info *info);
 void gos_pool_destroyed(uint64_t pool);
+/* Pools of devices; those of host memory are left out. */
 size_t gos_pool_list(struct gos_pool_info *pools, size_t max);
 
 /* In a forked child: pools, pending frees, contexts and captures are forgotten. */

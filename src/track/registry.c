@@ -10,6 +10,7 @@ enum gos_space gos_kind_space(enum gos_kind kind)
 {
     switch (kind) {
     case GOS_KIND_PHYSICAL:
+    case GOS_KIND_HANDLE:
         return GOS_SPACE_HANDLE;
     case GOS_KIND_ARRAY:
         return GOS_SPACE_ARRAY;

@@ -24,7 +24,8 @@
 
 /* One live allocation, as values. */
 struct gos_allocation {
-    uint64_t address; /* device or host pointer; for PHYSICAL the handle; for ARRAY the CUarray */
+    uint64_t address; /* device or host pointer; for PHYSICAL and HANDLE the handle; for ARRAY the
+                         CUarray */
     uint64_t bytes;   /* as requested; kept up to 2^48 - 1 */
     enum gos_kind kind;
     uint32_t device;   /* ordinal, or GOS_DEVICE_HOST */
@@ -46,7 +47,7 @@ int gos_registry_add(const struct gos_allocation *allocation);
 /*
  * Take a record out, before the driver frees it.  False when unknown; whether
  * that is a loss is for the caller to say.
- * Handles of PHYSICAL memory and CUarrays are numbers of another space than
+ * Handles of PHYSICAL and HANDLE and CUarrays are numbers of another space than
  * addresses; `kind_space` says which: GOS_SPACE_*.
  */
 enum gos_space { GOS_SPACE_ADDRESS, GOS_SPACE_HANDLE, GOS_SPACE_ARRAY, GOS_SPACE_RANGE };

@@ -114,6 +114,12 @@ static void retire_stale(uint64_t handle)
         gos_slab_give(&physical_slab, stale);
 }
 
+/* What was imported, or only fans out to other memory, takes none itself. */
+static uint64_t owned_bytes(const struct gos_allocation *physical)
+{
+    return physical->kind == GOS_KIND_PHYSICAL ? physical->bytes : 0;
+}
+
 /* Handle and record are kept both or not at all. */
 static void track(const struct gos_allocation *physical)
 {
@@ -121,21 +127,42 @@ static void track(const struct gos_allocation *physical)
 
     if (gos_registry_add(physical) != 0)
         return; /* counted there */
-    if (new_physical(physical->address, physical->bytes, physical->device))
+    if (new_physical(physical->address, owned_bytes(physical), physical->device))
         return;
     gos_registry_take(GOS_SPACE_HANDLE, physical->address, &untracked);
     gos_loss_count(GOS_LOSS_MEMORY);
 }
 
+static bool is_sound(const struct gos_allocation *physical)
+{
+    if (physical->device < GOS_DEVICE_TABLES && gos_kind_space(physical->kind) == GOS_SPACE_HANDLE)
+        return true;
+    gos_loss_count(GOS_LOSS_TABLE);
+    return false;
+}
+
 void gos_vmm_created(const struct gos_allocation *physical)
 {
-    if (physical->device >= GOS_DEVICE_TABLES || physical->kind != GOS_KIND_PHYSICAL) {
-        gos_loss_count(GOS_LOSS_TABLE);
+    if (!is_sound(physical))
         return;
-    }
     gos_lock_acquire(&lock);
     retire_stale(physical->address);
     track(physical);
+    gos_lock_release(&lock);
+}
+
+void gos_vmm_imported(const struct gos_allocation *handle)
+{
+    struct physical *known;
+
+    if (!is_sound(handle))
+        return;
+    gos_lock_acquire(&lock);
+    known = find_physical(handle->address);
+    if (known)
+        known->reference_count++;
+    else
+        track(handle);
     gos_lock_release(&lock);
 }
 
@@ -198,7 +225,7 @@ static void raise_again(const struct gos_allocation *gone)
 {
     if (find_physical(gone->address))
         return;
-    if (new_physical(gone->address, gone->bytes, gone->device))
+    if (new_physical(gone->address, owned_bytes(gone), gone->device))
         gos_registry_restore(gone);
     else
         gos_loss_count(GOS_LOSS_MEMORY);

@@ -16,8 +16,16 @@
 
 #include "registry.h"
 
-/* After cuMemCreate: one reference.  The registry record is added here. */
+/*
+ * After cuMemCreate (kind PHYSICAL) or cuMulticastCreate (kind HANDLE: owns no
+ * bytes): one reference.  The registry record is added here.
+ */
 void gos_vmm_created(const struct gos_allocation *physical);
+/*
+ * After cuMemImportFromShareableHandle (kind HANDLE): as created, but a handle
+ * that is known already, because this process exported it, gets a reference.
+ */
+void gos_vmm_imported(const struct gos_allocation *handle);
 /* After cuMemRetainAllocationHandle of an address gave this handle: one reference more. */
 void gos_vmm_retained(uint64_t handle);
 /*

@@ -22,7 +22,17 @@ static void begin(const struct diff_step *step)
         return;
     world.capturing = slot;
     world.capture_thread = step->thread;
+    world.numbers_before_capture = world.numbers;
     world.streams[slot].in_capture = true;
+}
+
+/* What a capture without a graph had allocated has never been there. */
+static void forget_memory_of_capture(void)
+{
+    for (int i = 0; i < DIFF_MEMORIES; i++)
+        if (world.memories[i].family == DIFF_GRAPH &&
+            world.memories[i].number > world.numbers_before_capture)
+            memset(&world.memories[i], 0, sizeof(world.memories[i]));
 }
 
 static void forget_capture(void)
@@ -48,6 +58,30 @@ static void end(const struct diff_step *step)
     diff_say(" graph %d", made != NULL);
     graph->graph = made;
     forget_capture();
+    if (made == NULL)
+        forget_memory_of_capture();
+}
+
+void diff_end_capture(void)
+{
+    CUgraph graph = NULL;
+
+    if (world.capturing < 0)
+        return;
+    diff_result(cu.capture_end(world.streams[world.capturing].handle, &graph));
+    if (graph != NULL)
+        cu.graph_destroy(graph);
+    forget_capture();
+    forget_memory_of_capture();
+}
+
+/* Its addresses are valid for as long as their graph is. */
+static bool owns_memory(void)
+{
+    for (int i = 0; i < DIFF_MEMORIES; i++)
+        if (world.memories[i].family == DIFF_GRAPH)
+            return true;
+    return false;
 }
 
 /* The thread's own attitude to captures; given back by the same step with the mode 0. */
@@ -82,7 +116,7 @@ static void destroy_exec(const struct diff_step *step)
 {
     struct diff_graph *graph = graph_of(step->a);
 
-    if (graph->exec == NULL)
+    if (graph->exec == NULL || owns_memory())
         return;
     diff_result(cu.exec_destroy(graph->exec));
     graph->exec = NULL;
@@ -92,7 +126,7 @@ static void destroy_graph(const struct diff_step *step)
 {
     struct diff_graph *graph = graph_of(step->a);
 
-    if (graph->graph == NULL)
+    if (graph->graph == NULL || owns_memory())
         return;
     diff_result(cu.graph_destroy(graph->graph));
     graph->graph = NULL;

@@ -26,7 +26,7 @@ void diff_log_begin(uint64_t seed, unsigned index, const struct diff_step *step)
 /* Asked by the main thread, whose contexts are the primary ones. */
 void diff_log_end(void)
 {
-    for (int device = 0; device < world.device_count; device++) {
+    for (int device = 0; world.tells_free && device < world.device_count; device++) {
         size_t free_bytes = 0, total = 0;
         cu.context_set(world.contexts[device].handle);
         CUresult result = cu.mem_info(&free_bytes, &total);

@@ -246,15 +246,7 @@ static void launch_kernel(const struct diff_step *step)
 void diff_release_all(void)
 {
     open_gate(NULL);
-    if (world.capturing < 0)
-        return;
-    CUgraph graph = NULL;
-    diff_result(cu.capture_end(world.streams[world.capturing].handle, &graph));
-    if (graph != NULL)
-        cu.graph_destroy(graph);
-    world.capturing = -1;
-    for (int i = 0; i < DIFF_STREAMS; i++)
-        world.streams[i].in_capture = false;
+    diff_end_capture();
 }
 
 void diff_streams_of_context_gone(int context)

@@ -92,6 +92,7 @@ struct diff_context {
 
 struct diff_world {
     int device_count;
+    bool tells_free; /* in the log; others may use a real device as well */
     struct diff_memory memories[DIFF_MEMORIES];
     struct diff_stream streams[DIFF_STREAMS];
     struct diff_event events[DIFF_EVENTS];
@@ -105,6 +106,7 @@ struct diff_world {
     int capturing; /* stream slot where the capture began; -1: none */
     int capture_thread;
     unsigned numbers; /* allocations so far */
+    unsigned numbers_before_capture;
 };
 
 extern struct diff_world world;
@@ -146,6 +148,8 @@ void diff_settle(void);
 /* Ends capture and gates, so that everything can be waited for. */
 void diff_release_all(void);
 void diff_streams_of_context_gone(int context);
+/* Of whichever thread began it; its graph is thrown away.  In diff_graph.c. */
+void diff_end_capture(void);
 
 /* --- steps ----------------------------------------------------------------------------------- */
 

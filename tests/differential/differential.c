@@ -4,7 +4,7 @@
  * order in which work ran.  The log of a run with the shim must be that of a
  * run without, byte for byte.
  *
- *   differential FILE
+ *   differential FILE [without-free]
  *
  * A line of the file is "sequence SEED" or "thread step a b c".  Threads are
  * real, and take turns: the main thread hands each step to the one it names.
@@ -205,7 +205,7 @@ static bool open_devices(void)
 
 int main(int count, char **words)
 {
-    FILE *file = count == 2 ? fopen(words[1], "re") : NULL;
+    FILE *file = count == 2 || count == 3 ? fopen(words[1], "re") : NULL;
 
     if (file == NULL)
         return 2;
@@ -213,6 +213,7 @@ int main(int count, char **words)
         puts("no device");
         return 77;
     }
+    world.tells_free = count == 2;
     start_workers();
     struct diff_step step = {.name = "start"};
     for (step.thread = 0; step.thread < DIFF_THREADS; step.thread++)

@@ -1,9 +1,13 @@
 # Small hosts, one situation each.  Every driver host is built three times, once
 # for each way to reach the driver; runtime hosts link cudart.
 
-driver_hosts := address_limit alloc_kinds churn fail_together forked leak refused_free \
+driver_hosts := address_limit alloc_kinds churn fail_together flush_callback forked leak refused_free \
                 scenario_3 scenario_4 scenario_5 scenario_6 scenario_8
+# Strange stacks: one way to reach the driver is enough.
+stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
+               stack_tags stack_threads
 runtime_hosts := runtime_pair runtime_recovered
+driver_hosts += $(sort $(notdir $(basename $(wildcard tests/programs/regress_*.c))))
 load_paths := linked dlsym resolver
 
 load_flag_linked := -DLOAD_LINKED
@@ -17,7 +21,8 @@ programs_dir := $(BUILD)/tests/programs
 
 programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(path))) \
             $(runtime_hosts:%=$(programs_dir)/%.runtime) $(programs_dir)/lookup \
-            $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so
+            $(stack_hosts:%=$(programs_dir)/%.linked) $(programs_dir)/stack_exceptions \
+            $(programs_dir)/libstack_constructor.so $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so
 
 build_host = mkdir -p $(@D) && $(CC) $(host_flags) -MMD -MP -MF $@.d -MT $@ -O0 \
              -o $@ $< $(LDFLAGS)
@@ -32,6 +37,19 @@ $(programs_dir)/%.$(1): tests/programs/%.c $(if $(filter linked,$(1)),| $(link_d
 endef
 $(foreach path,$(load_paths),$(eval $(call driver_host_rule,$(path))))
 
+# With the library inside instead of preloaded: for sanitizers, whose own library
+# would have to be preloaded first and would then look itself up by our dlsym,
+# before it is ready.  So everything but dlsym is in there.
+inside_hosts := $(driver_hosts:%=$(programs_dir)/%.inside)
+inside_objects := $(filter-out %/dlsym.o %/dlsym_$(machine).o,$(shim_objects))
+
+$(inside_hosts): $(programs_dir)/%.inside: tests/programs/%.c $(inside_objects) $(archive) \
+    | $(link_deps_linked)
+	$(say) HOST $@
+	$(quiet)mkdir -p $(@D) && $(CC) $(host_flags) $(load_flag_linked) -MMD -MP -MF $@.d -MT $@ \
+	    -O0 -rdynamic -o $@ $< $(inside_objects) $(archive) $(LDFLAGS) $(link_flags_linked) \
+	    -ldl -lpthread
+
 $(programs_dir)/%.runtime: tests/programs/%.c | $(cudart_link_dir)/libcudart.so.13
 	$(say) HOST $@
 	$(quiet)$(build_host) -L$(cudart_link_dir) -l:libcudart.so.13 -Wl,--allow-shlib-undefined -lpthread
@@ -40,6 +58,23 @@ $(programs_dir)/lookup: tests/programs/lookup.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -rdynamic -ldl
 
+# Stand-ins that bear the names of the libraries they stand for.
+programs += $(programs_dir)/libc10_cuda.so $(programs_dir)/libnccl.so.2
+$(programs_dir)/libc10_cuda.so: tests/programs/stub_torch.c | $(cudart_link_dir)/libcudart.so.13
+$(programs_dir)/libnccl.so.2: tests/programs/stub_nccl.c | $(cudart_link_dir)/libcudart.so.13
+$(programs_dir)/libc10_cuda.so $(programs_dir)/libnccl.so.2:
+	$(say) HOST $@
+	$(quiet)$(build_host) -shared -fPIC -Wl,-soname,$(@F) -L$(cudart_link_dir) -l:libcudart.so.13 \
+	    -Wl,--allow-shlib-undefined -lpthread
+
 $(programs_dir)/lib%.so: tests/programs/%.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -shared -fPIC -ldl
+
+# Its constructor finds the program's function by name.
+$(programs_dir)/stack_dlopen.linked: LDFLAGS += -rdynamic
+
+$(programs_dir)/stack_exceptions: tests/programs/stack_exceptions.cpp | $(link_deps_linked)
+	$(say) HOST $@
+	$(quiet)mkdir -p $(@D) && $(CXX) -std=c++17 $(cuda_flags) -Wall -Wextra -Wshadow $(CPPFLAGS) \
+	    $(CFLAGS) $(SANITIZE) -O1 -o $@ $< $(LDFLAGS) $(link_flags_linked) -lpthread

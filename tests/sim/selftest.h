@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "sim_newer.h"
+
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 

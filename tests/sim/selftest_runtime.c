@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sim_newer_runtime.h"
+
 #define TRACE_PATH "/tmp/gpusim-selftest-runtime"
 
 static struct {

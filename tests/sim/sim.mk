@@ -17,7 +17,7 @@ SIM_BUILD := $(BUILD)/sim
 SIM_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	-D_GNU_SOURCE -D__CUDA_API_VERSION_INTERNAL -D__CUDA_API_PUSH_VISIBILITY_DEFAULT \
-	$(addprefix -isystem ,$(CUDA_INCLUDE)) -MMD -MP
+	$(if $(filter 1,$(WERROR)),-Werror) $(addprefix -isystem ,$(CUDA_INCLUDE)) -MMD -MP
 SIM_LDFLAGS := -shared -Wl,-Bsymbolic -Wl,-z,defs
 
 SIM_CUDA := \
@@ -85,10 +85,17 @@ else
 sim_quiet = @echo "  $(1)  $(2)";
 endif
 
-.PHONY: sim sim-check sim-check-gpu
+.PHONY: sim sim-check sim-check-gpu sim-headers
 sim: $(SIM_LIBRARIES)
 
-$(SIM_BUILD)/obj/%.o: $(SIM_SOURCE)/%.c | $(SIM_BUILD)/obj
+# One line instead of a page of errors.
+sim-headers:
+	@version=$$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' \
+	    $(CUDA_INCLUDE:%=%/cuda.h) 2>/dev/null | head -n 1); \
+	[ "$${version:-0}" -ge 12000 ] || { echo "the simulated GPU needs CUDA headers 12.0 or newer;" \
+	    "$(CUDA_INCLUDE) has $${version:-none}" >&2; exit 1; }
+
+$(SIM_BUILD)/obj/%.o: $(SIM_SOURCE)/%.c | $(SIM_BUILD)/obj sim-headers
 	$(call sim_quiet,CC   ,$@)$(CC) $(CFLAGS) $(SIM_CFLAGS) -c $< -o $@
 
 $(SIM_BUILD)/libcuda.so.1: $(SIM_CUDA_OBJECTS)

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim_newer.h"
 #include "sim_settings.h"
 
 enum sim_call_id {

@@ -18,6 +18,8 @@
 #include <cudaTypedefs.h>
 #include <stdbool.h>
 
+#include "sim_newer_runtime.h"
+
 struct sim_rt_driver {
     PFN_cuGetProcAddress_v12000 resolve;
 #define RT_CALL(base, version) PFN_##base##_v##version base;

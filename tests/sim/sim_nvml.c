@@ -65,6 +65,7 @@ static nvmlReturn_t start(void)
         devices[i].ordinal = i;
     references++;
     pthread_mutex_unlock(&lock);
+    find_table(); /* now, if there is one: a later question may not wait for the loader */
     return NVML_SUCCESS;
 }
 

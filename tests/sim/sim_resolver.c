@@ -6,7 +6,6 @@
  * compile time against the PFN_ types of cudaTypedefs.h.
  */
 
-#include <cudaTypedefs.h>
 #include <string.h>
 
 #include "sim_call.h"

@@ -3,3 +3,4 @@ unit_tests += test_base_lock test_base_log test_base_memory test_base_module tes
 
 # dlsym and dlopen to compare with, also where the C library does not hold them.
 test_base_module_ldlibs := -ldl
+unit_tests += test_base_residence

@@ -413,10 +413,15 @@ static void nothing_to_try(struct shape *shape)
 {
     native_only(shape);
     shape->evidence.request.api = "cuMemAllocAsync_ptsz";
-    shape->report.steps[0] = (struct gos_step_record){
-        "sync", "skipped", "no stream has frees that are pending", 0, 0, 2};
-    shape->report.steps[1] =
-        (struct gos_step_record){"trim", "skipped", "no pool holds idle memory", 0, 0, 2};
+    shape->report.steps[0] =
+        (struct gos_step_record){.step = "sync",
+                                 .result = "skipped",
+                                 .reason = "no stream has frees that are pending",
+                                 .cuda_result = 2};
+    shape->report.steps[1] = (struct gos_step_record){.step = "trim",
+                                                      .result = "skipped",
+                                                      .reason = "no pool holds idle memory",
+                                                      .cuda_result = 2};
     shape->report.step_count = 2;
 }
 

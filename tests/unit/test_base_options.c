@@ -153,6 +153,19 @@ static void counts_durations_and_paths_are_read(void **state)
     assert_string_equal(gos_options.report_dir, "/var/tmp/x=y");
 }
 
+static void sizes_have_units_and_may_be_off(void **state)
+{
+    (void)state;
+    assert_int_equal(load("GPUOOMSHIM_STACK_SAMPLE=4MiB"), 0);
+    assert_int_equal(gos_options.stack_sample, 4u << 20);
+    assert_int_equal(load("GPUOOMSHIM_STACK_SAMPLE=4096"), 0);
+    assert_int_equal(gos_options.stack_sample, 4096);
+    assert_int_equal(load("GPUOOMSHIM_STACK_SAMPLE=Off"), 0);
+    assert_int_equal(gos_options.stack_sample, 0);
+    assert_int_equal(load("GPUOOMSHIM_STACK_SAMPLE=often"), 1);
+    assert_int_equal(gos_options.stack_sample, 0);
+}
+
 static void an_empty_value_is_no_value(void **state)
 {
     (void)state;
@@ -256,6 +269,7 @@ int main(void)
         TEST(flags_understand_the_usual_words),
         TEST(sets_are_lists_of_words_or_off),
         TEST(counts_durations_and_paths_are_read),
+        TEST(sizes_have_units_and_may_be_off),
         TEST(an_empty_value_is_no_value),
         TEST(the_first_of_two_counts),
         TEST(each_bad_value_gives_one_line_and_the_default),

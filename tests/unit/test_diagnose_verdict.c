@@ -18,8 +18,8 @@
 static const struct scene scenes[] = {
     /* --- caches of frameworks: their segments cannot be looked into --- */
     {"torch_holds_segments_and_nccl_asks", IS(CACHE_HELD, POSSIBLE), .torch = 15360,
-     .ask = 1024 * MIB, .by = SITE_NCCL, .says = "torch holds 15.00 GiB", .says_too = "opaque",
-     .advises = "torch.cuda.empty_cache()"},
+     .ask = 1024 * MIB, .by = SITE_NCCL, .says = "torch keeps up to 15.00 GiB that it may not use",
+     .says_too = "opaque", .advises = "torch.cuda.empty_cache()"},
     {"the_same_during_a_capture", IS(CACHE_HELD, POSSIBLE), .torch = 15360, .ask = 1024 * MIB,
      .by = SITE_NCCL, .capture = GOS_CAPTURE_THIS_STREAM, .says = "captured"},
     {"a_kernel_cannot_be_loaded_beside_torchs_cache", IS(CACHE_HELD, POSSIBLE), .torch = 15869,

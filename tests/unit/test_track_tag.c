@@ -50,7 +50,7 @@ static void pop_without_push_does_nothing(void **state)
 
 static void tags_beyond_the_limit_are_counted_only(void **state)
 {
-    char name[8];
+    char name[16];
 
     (void)state;
     for (int i = 0; i < GOS_TAG_NEST_MAX + 4; i++) {

@@ -1,0 +1,83 @@
+#include "python_api.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/lock.h"
+#include "../base/module.h"
+#include "../track/python_frames.h"
+
+static struct gos_python_api table;
+static _Atomic(const struct gos_python_api *) found;
+static struct gos_lock searching = GOS_LOCK_INIT(GOS_RANK_FLUSH);
+
+/* A process may load a libpython that nobody uses: only an initialised one counts. */
+static bool holds_interpreter(const struct gos_module *module, void *unused)
+{
+    int (*is_initialized)(void);
+
+    (void)unused;
+    if (!gos_module_symbol(module, "PyGILState_Ensure"))
+        return false;
+    is_initialized = (int (*)(void))gos_module_symbol(module, "Py_IsInitialized");
+    return is_initialized && is_initialized();
+}
+
+static bool fill(struct gos_python_api *api, const struct gos_module *module)
+{
+    uintptr_t finalizing = gos_module_symbol(module, "Py_IsFinalizing");
+    uintptr_t current = gos_module_symbol(module, "PyThreadState_GetUnchecked");
+
+    if (!finalizing)
+        finalizing = gos_module_symbol(module, "_Py_IsFinalizing");
+    if (!current)
+        current = gos_module_symbol(module, "_PyThreadState_UncheckedGet");
+    api->is_finalizing = (int (*)(void))finalizing;
+    api->current_thread_state = (void *(*)(void))current;
+    bool complete = finalizing && current;
+#define FILL(name, result, arguments)                                                              \
+    api->name = (result(*) arguments)gos_module_symbol(module, #name);                             \
+    complete = complete && api->name;
+    GOS_PYTHON_CALLS(FILL)
+#undef FILL
+    return complete;
+}
+
+/* Asked of `track` first, which remembers that there is none. */
+static bool may_be_there(void)
+{
+    return gos_python_find() || gos_python_unsupported();
+}
+
+/* One thread at a time; the table is written only here, before it is published. */
+static const struct gos_python_api *search(void)
+{
+    gos_lock_acquire(&searching);
+    if (!atomic_load(&found)) {
+        const struct gos_module *module = gos_module_search(holds_interpreter, NULL);
+        if (module && fill(&table, module))
+            atomic_store_explicit(&found, &table, memory_order_release);
+    }
+    gos_lock_release(&searching);
+    return gos_python_api_found();
+}
+
+const struct gos_python_api *gos_python_api_found(void)
+{
+    return atomic_load_explicit(&found, memory_order_acquire);
+}
+
+const struct gos_python_api *gos_python_api(void)
+{
+    const struct gos_python_api *api = gos_python_api_found();
+
+    if (!api && may_be_there())
+        api = search();
+    return api && api->Py_IsInitialized() && !api->is_finalizing() ? api : NULL;
+}
+
+void gos_python_api_reset_after_fork(void)
+{
+    gos_lock_reset(&searching);
+}

@@ -1,0 +1,53 @@
+/*
+ * The interpreter's functions that a flush needs, found in whatever module of
+ * this process exports them: python itself, or libpython.
+ *
+ * Objects and thread states are void pointers: no header of Python is used,
+ * and one build serves 3.8 and later.
+ */
+#ifndef GOS_RECOVER_PYTHON_API_H
+#define GOS_RECOVER_PYTHON_API_H
+
+#include <stdbool.h>
+
+/* CALL(name, result, arguments); all are in the stable ABI or have not changed since 3.8. */
+#define GOS_PYTHON_CALLS(CALL)                                                                     \
+    CALL(Py_IsInitialized, int, (void))                                                            \
+    CALL(PyGILState_Check, int, (void))                                                            \
+    CALL(PyGILState_Ensure, int, (void))                                                           \
+    CALL(PyGILState_Release, void, (int state))                                                    \
+    CALL(PyGILState_GetThisThreadState, void *, (void))                                            \
+    CALL(PyEval_SaveThread, void *, (void))                                                        \
+    CALL(PyEval_RestoreThread, void, (void *thread_state))                                         \
+    CALL(PyImport_GetModuleDict, void *, (void))                                                   \
+    CALL(PyDict_GetItemString, void *, (void *dict, const char *key))                              \
+    CALL(PyObject_GetAttrString, void *, (void *object, const char *name))                         \
+    CALL(PyObject_CallObject, void *, (void *callable, void *arguments))                           \
+    CALL(PyObject_Str, void *, (void *object))                                                     \
+    CALL(PyUnicode_AsUTF8, const char *, (void *string))                                           \
+    CALL(PyErr_Fetch, void, (void **type, void **value, void **traceback))                         \
+    CALL(PyErr_Clear, void, (void))                                                                \
+    CALL(Py_IncRef, void, (void *object))                                                          \
+    CALL(Py_DecRef, void, (void *object))
+
+struct gos_python_api {
+#define GOS_PYTHON_MEMBER(name, result, arguments) result(*name) arguments;
+    GOS_PYTHON_CALLS(GOS_PYTHON_MEMBER)
+#undef GOS_PYTHON_MEMBER
+    /* Exported under one name up to 3.12 and under another from 3.13 on. */
+    int (*is_finalizing)(void);
+    void *(*current_thread_state)(void);
+};
+
+/*
+ * NULL: no interpreter lives in this process (none, not initialised, ending)
+ * or it lacks something.  Hook context: yes; the table is permanent.
+ */
+const struct gos_python_api *gos_python_api(void);
+
+/* The same without asking how the interpreter is: for what has to be undone. */
+const struct gos_python_api *gos_python_api_found(void);
+
+void gos_python_api_reset_after_fork(void);
+
+#endif

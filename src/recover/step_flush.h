@@ -1,0 +1,21 @@
+/*
+ * flush: frameworks that keep idle memory are asked to give it back, while the
+ * failing call waits.
+ *
+ * The asking is done on a helper thread, because each of them may need a lock
+ * that somebody else holds; the failing call waits no longer than
+ * GPUOOMSHIM_FLUSH_BUDGET.  A failing thread that holds the GIL lets go of it
+ * for the wait.
+ */
+#ifndef GOS_RECOVER_STEP_FLUSH_H
+#define GOS_RECOVER_STEP_FLUSH_H
+
+#include "ladder.h"
+
+bool gos_step_flush_may_help(const struct gos_diagnosis *diagnosis, const char **why_not);
+/* Fills result, reason, giver.  True when a retry makes sense. */
+bool gos_step_flush_run(const struct gos_ladder *ladder, struct gos_step_record *record);
+
+void gos_step_flush_reset_after_fork(void);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * Launches, of kernels and of graphs.  With lazy loading the first launch of a
+ * kernel loads its module, and a graph takes its memory when it is launched.
+ * On error 2 nothing was launched, so the call may be repeated after recovery.
+ */
+#include "watched.h"
+
+WATCHED_ON(hStream, cuLaunchKernel,
+           (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra),
+           (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+            hStream, kernelParams, extra))
+
+WATCHED_ON(hStream, cuLaunchKernel_ptsz,
+           (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra),
+           (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+            hStream, kernelParams, extra))
+
+WATCHED_ON(config ? config->hStream : NULL, cuLaunchKernelEx,
+           (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+           (config, f, kernelParams, extra))
+
+WATCHED_ON(config ? config->hStream : NULL, cuLaunchKernelEx_ptsz,
+           (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+           (config, f, kernelParams, extra))
+
+WATCHED_ON(hStream, cuLaunchCooperativeKernel,
+           (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams),
+           (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+            hStream, kernelParams))
+
+WATCHED_ON(hStream, cuLaunchCooperativeKernel_ptsz,
+           (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams),
+           (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+            hStream, kernelParams))
+
+WATCHED(cuLaunchCooperativeKernelMultiDevice,
+        (CUDA_LAUNCH_PARAMS * launchParamsList, unsigned int numDevices, unsigned int flags),
+        (launchParamsList, numDevices, flags))
+
+WATCHED(cuLaunch, (CUfunction f), (f))
+
+WATCHED(cuLaunchGrid, (CUfunction f, int grid_width, int grid_height), (f, grid_width, grid_height))
+
+WATCHED_ON(hStream, cuLaunchGridAsync,
+           (CUfunction f, int grid_width, int grid_height, CUstream hStream),
+           (f, grid_width, grid_height, hStream))
+
+WATCHED(cuGraphInstantiate,
+        (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
+         size_t bufferSize),
+        (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
+
+WATCHED(cuGraphInstantiate_v2,
+        (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
+         size_t bufferSize),
+        (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
+
+WATCHED(cuGraphInstantiateWithFlags,
+        (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
+        (phGraphExec, hGraph, flags))
+
+WATCHED(cuGraphInstantiateWithParams,
+        (CUgraphExec * phGraphExec, CUgraph hGraph,
+         CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
+        (phGraphExec, hGraph, instantiateParams))
+
+WATCHED(cuGraphInstantiateWithParams_ptsz,
+        (CUgraphExec * phGraphExec, CUgraph hGraph,
+         CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
+        (phGraphExec, hGraph, instantiateParams))
+
+WATCHED(cuGraphExecUpdate,
+        (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
+         CUgraphExecUpdateResult *updateResult_out),
+        (hGraphExec, hGraph, hErrorNode_out, updateResult_out))
+
+WATCHED(cuGraphExecUpdate_v2,
+        (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo),
+        (hGraphExec, hGraph, resultInfo))
+
+WATCHED_ON(hStream, cuGraphUpload, (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream))
+
+WATCHED_ON(hStream, cuGraphUpload_ptsz, (CUgraphExec hGraphExec, CUstream hStream),
+           (hGraphExec, hStream))
+
+WATCHED_ON(hStream, cuGraphLaunch, (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream))
+
+WATCHED_ON(hStream, cuGraphLaunch_ptsz, (CUgraphExec hGraphExec, CUstream hStream),
+           (hGraphExec, hStream))

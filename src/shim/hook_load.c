@@ -1,0 +1,134 @@
+/*
+ * Code: modules, libraries, kernels, functions.  With lazy loading each look
+ * at a kernel may load it.  On error 2 nothing was loaded, so the call may be
+ * repeated after recovery.
+ */
+#include "watched.h"
+
+WATCHED(cuModuleLoad, (CUmodule * module, const char *fname), (module, fname))
+
+WATCHED(cuModuleLoadData, (CUmodule * module, const void *image), (module, image))
+
+WATCHED(cuModuleLoadDataEx,
+        (CUmodule * module, const void *image, unsigned int numOptions, CUjit_option *options,
+         void **optionValues),
+        (module, image, numOptions, options, optionValues))
+
+WATCHED(cuModuleLoadFatBinary, (CUmodule * module, const void *fatCubin), (module, fatCubin))
+
+WATCHED(cuModuleGetFunction, (CUfunction * hfunc, CUmodule hmod, const char *name),
+        (hfunc, hmod, name))
+
+WATCHED(cuModuleGetGlobal,
+        (CUdeviceptr_v1 * dptr, unsigned int *bytes, CUmodule hmod, const char *name),
+        (dptr, bytes, hmod, name))
+
+WATCHED(cuModuleGetGlobal_v2, (CUdeviceptr * dptr, size_t *bytes, CUmodule hmod, const char *name),
+        (dptr, bytes, hmod, name))
+
+#if CUDA_VERSION >= 12040
+
+WATCHED(cuModuleEnumerateFunctions,
+        (CUfunction * functions, unsigned int numFunctions, CUmodule mod),
+        (functions, numFunctions, mod))
+
+#endif
+
+WATCHED(cuLibraryLoadData,
+        (CUlibrary * library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
+         unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
+         unsigned int numLibraryOptions),
+        (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
+         libraryOptionValues, numLibraryOptions))
+
+WATCHED(cuLibraryLoadFromFile,
+        (CUlibrary * library, const char *fileName, CUjit_option *jitOptions,
+         void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
+         void **libraryOptionValues, unsigned int numLibraryOptions),
+        (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
+         libraryOptionValues, numLibraryOptions))
+
+WATCHED(cuLibraryGetKernel, (CUkernel * pKernel, CUlibrary library, const char *name),
+        (pKernel, library, name))
+
+WATCHED(cuLibraryGetModule, (CUmodule * pMod, CUlibrary library), (pMod, library))
+
+WATCHED(cuLibraryGetGlobal,
+        (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
+        (dptr, bytes, library, name))
+
+WATCHED(cuLibraryGetManaged,
+        (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
+        (dptr, bytes, library, name))
+
+WATCHED(cuLibraryGetUnifiedFunction, (void **fptr, CUlibrary library, const char *symbol),
+        (fptr, library, symbol))
+
+#if CUDA_VERSION >= 12040
+
+WATCHED(cuLibraryEnumerateKernels, (CUkernel * kernels, unsigned int numKernels, CUlibrary lib),
+        (kernels, numKernels, lib))
+
+#endif
+
+WATCHED(cuKernelGetFunction, (CUfunction * pFunc, CUkernel kernel), (pFunc, kernel))
+
+WATCHED(cuKernelGetAttribute, (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev),
+        (pi, attrib, kernel, dev))
+
+WATCHED(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev),
+        (attrib, val, kernel, dev))
+
+WATCHED(cuKernelSetCacheConfig, (CUkernel kernel, CUfunc_cache config, CUdevice dev),
+        (kernel, config, dev))
+
+WATCHED(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc),
+        (pi, attrib, hfunc))
+
+WATCHED(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attrib, int value),
+        (hfunc, attrib, value))
+
+WATCHED(cuFuncSetCacheConfig, (CUfunction hfunc, CUfunc_cache config), (hfunc, config))
+
+WATCHED(cuFuncSetSharedMemConfig, (CUfunction hfunc, CUsharedconfig config), (hfunc, config))
+
+WATCHED(cuFuncGetModule, (CUmodule * hmod, CUfunction hfunc), (hmod, hfunc))
+
+#if CUDA_VERSION >= 12040
+
+WATCHED(cuFuncLoad, (CUfunction function), (function))
+
+#endif
+
+WATCHED(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+        (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize),
+        (numBlocks, func, blockSize, dynamicSMemSize))
+
+WATCHED(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+        (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize,
+         unsigned int flags),
+        (numBlocks, func, blockSize, dynamicSMemSize, flags))
+
+WATCHED(cuOccupancyMaxPotentialBlockSize,
+        (int *minGridSize, int *blockSize, CUfunction func,
+         CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize, int blockSizeLimit),
+        (minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit))
+
+WATCHED(cuOccupancyMaxPotentialBlockSizeWithFlags,
+        (int *minGridSize, int *blockSize, CUfunction func,
+         CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize, int blockSizeLimit,
+         unsigned int flags),
+        (minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit,
+         flags))
+
+WATCHED(cuOccupancyAvailableDynamicSMemPerBlock,
+        (size_t * dynamicSmemSize, CUfunction func, int numBlocks, int blockSize),
+        (dynamicSmemSize, func, numBlocks, blockSize))
+
+WATCHED(cuOccupancyMaxActiveClusters,
+        (int *numClusters, CUfunction func, const CUlaunchConfig *config),
+        (numClusters, func, config))
+
+WATCHED(cuOccupancyMaxPotentialClusterSize,
+        (int *clusterSize, CUfunction func, const CUlaunchConfig *config),
+        (clusterSize, func, config))

@@ -1,0 +1,35 @@
+/*
+ * Hooks of entry points that are only watched, made from typed rows:
+ *
+ *     WATCHED(symbol, (parameters as in cuda.h), (the same as arguments))
+ *
+ * The parameters are the header's, and entrypoint.c compares each hook with
+ * the type of its real function, so a row that is wrong does not compile.
+ * A success costs one branch: what a failure needs is made after it.
+ */
+#ifndef GOS_SHIM_WATCHED_H
+#define GOS_SHIM_WATCHED_H
+
+#include "call.h"
+
+/* The call of a watched entry point that has just failed; the stream it was for, or NULL. */
+struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream);
+
+/* As WATCHED, for a call in stream order; `stream` may use the parameters. */
+#define WATCHED_ON(stream, symbol, parameters, arguments)                                          \
+    CUresult CUDAAPI symbol parameters                                                             \
+    {                                                                                              \
+        CUresult result = GOS_REAL(symbol) arguments;                                              \
+                                                                                                   \
+        if (__builtin_expect(result != CUDA_SUCCESS, 0)) {                                         \
+            struct gos_call call = gos_watched_failed(GOS_EP_##symbol, stream);                    \
+            while (gos_call_again(&call, result))                                                  \
+                result = GOS_REAL(symbol) arguments;                                               \
+            gos_call_done(&call, result);                                                          \
+        }                                                                                          \
+        return result;                                                                             \
+    }
+
+#define WATCHED(symbol, parameters, arguments) WATCHED_ON(NULL, symbol, parameters, arguments)
+
+#endif

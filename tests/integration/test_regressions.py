@@ -1,0 +1,58 @@
+"""What once went wrong, and must not again."""
+import re
+
+import pytest
+
+from hosts import PROGRAMS
+
+
+def test_closed_stderr_does_not_end_the_program(same, program):
+    run = same(program("regress_closed_stderr"))
+    assert run.report.code == "request-too-large"
+
+
+def test_physical_memory_had_at_the_second_attempt_ends_the_episode(same, program):
+    run = same(program("regress_physical_again"))
+    assert run.report.outcome == "recovered-by-caller"
+
+
+@pytest.mark.parametrize("microseconds", range(20000, 60000, 5700))
+def test_exit_in_a_signal_handler_ends_the_program(same, microseconds):
+    same(PROGRAMS / "regress_exit_in_handler.linked", str(microseconds),
+         env={"GPUOOMSHIM_EXIT_REPORT": "1"}, timeout=20)
+
+
+def test_errno_is_the_hosts(same, program):
+    run = same(program("regress_errno"))
+    assert "errno after cuInit 1234\n" in run.stdout
+
+
+def test_failures_of_ended_threads_do_not_pile_up(same, program):
+    same(program("regress_threads_come_and_go"))
+
+
+def test_driver_that_was_closed_and_opened_elsewhere_is_used(same):
+    run = same(PROGRAMS / "regress_driver_reopened.dlsym")
+    assert "found without a driver 0\n" in run.stdout
+
+
+def test_stream_that_never_ends_is_waited_for_once(same, program):
+    same(program("regress_endless_stream"), env={"GPUOOMSHIM_RETRY_BUDGET": "2s"})
+
+
+def test_rescued_failure_is_not_one_that_the_host_survived(host, program):
+    run = host(program("regress_two_stories"))
+    assert run.code == 0, run.stdout + run.stderr
+    assert run.told("survived") == [0, 1]
+    assert [report.outcome for report in run.reports] == ["recovered", "recovered-by-caller"]
+
+
+def test_summary_and_screen_are_short_by_the_same_number(same, program):
+    report = same(program("regress_physical_again")).report
+    said = set(re.findall(r"[Ss]hort by +([0-9.]+ [A-Z]i?B)", report.text))
+    assert len(said) == 1, said
+
+
+def test_line_on_stderr_names_the_call_as_it_was_written(same, program):
+    (line,) = same(program("scenario_4")).lines_of_shim
+    assert "cuMemAllocAsync of 8.00 GiB failed: exhausted-by-process" in line

@@ -1,0 +1,236 @@
+"""Stacks that are hard to walk, tags, and sampled stacks."""
+import glob
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+import pytest
+from hosts import BUILD, PROGRAMS
+
+HERE = pathlib.Path(__file__).resolve().parents[1] / "programs"
+UNWINDERS = ("libunwind", "libgcc")
+GIB = 1 << 30
+
+
+@pytest.fixture(params=UNWINDERS)
+def unwinder(request, tmp_path_factory):
+    """Environment under which that unwinder is used."""
+    if request.param == "libunwind":
+        return {}
+    return {"LD_LIBRARY_PATH": f"{without_libunwind(tmp_path_factory)}:{BUILD / 'sim'}"}
+
+
+def without_libunwind(tmp_path_factory):
+    """A folder in which libunwind.so.8 is a file that cannot be loaded."""
+    folder = tmp_path_factory.getbasetemp() / "no-libunwind"
+    folder.mkdir(exist_ok=True)
+    (folder / "libunwind.so.8").write_text("not a library")
+    return folder
+
+
+def stack_losses(report):
+    return {loss["what"]: loss["count"] for loss in report.json["tracking"]["losses"]}
+
+
+def told_one(run, name):
+    (value,) = run.told(name)
+    return value
+
+
+# --- strange stacks ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["jit", "frame-pointer", "return-address", "saved-frame-pointer"])
+def test_generated_code_and_damaged_stacks_cost_at_most_the_stack(same, unwinder, part):
+    if platform.machine() != "x86_64":
+        pytest.skip("the generated code is for x86-64")
+    if part == "saved-frame-pointer" and unwinder:
+        pytest.skip("libgcc believes what compiled code says of its frames")
+    run = same(PROGRAMS / "stack_jit.linked", part, env=unwinder)
+    assert told_one(run, "live_count") == 0
+
+
+def test_small_stacks_before_guard_pages_suffice(same, unwinder):
+    run = same(PROGRAMS / "stack_guard.linked", env=unwinder)
+    assert told_one(run, "live_count") == 0
+
+
+def test_signal_handler_may_allocate(same, unwinder):
+    same(PROGRAMS / "stack_signal.linked", env={"GPUSIM_ZERO_COST": "1", **unwinder})
+
+
+def test_thousands_of_threads_free_in_their_destructors(same, unwinder):
+    run = same(PROGRAMS / "stack_threads.linked", env=unwinder)
+    assert told_one(run, "live_count") == 0
+
+
+def test_constructor_allocates_while_another_thread_does(same, unwinder):
+    library = PROGRAMS / "libstack_constructor.so"
+    run = same(PROGRAMS / "stack_dlopen.linked", library, env=unwinder)
+    assert run.stdout.count("outcome: constructed\n") == 20
+    assert told_one(run, "live_count") == 0
+
+
+def test_exceptions_are_caught_as_without_the_library(same, unwinder):
+    run = same(PROGRAMS / "stack_exceptions", env=unwinder)
+    assert "outcome: caught 200, destroyed 2100\n" in run.stdout
+
+
+# --- interpreters -----------------------------------------------------------------
+
+
+def shared_pythons():
+    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    places = [f"{pyenv}/versions/*/lib", "/usr/lib/*-linux-gnu", "/usr/lib64"]
+    found = [path for place in places for path in glob.glob(f"{place}/libpython3.[0-9]*.so.1.0")]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("library", shared_pythons() or [None])
+def test_interpreter_inside_a_program_comes_and_goes(same, library):
+    if library is None:
+        pytest.skip("no shared libpython here")
+    program = (
+        "import ctypes\n"
+        "cuda = ctypes.CDLL('libcuda.so.1')\n"
+        "address = ctypes.c_uint64()\n"
+        "for i in range(100):\n"
+        "    assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096)) == 0\n"
+        "    assert cuda.cuMemFree_v2(address) == 0\n"
+    )
+    home = pathlib.Path(library).parents[1]
+    env = {"PYTHONHOME": str(home)} if (home / "bin" / "python3").exists() else {}
+    run = same(PROGRAMS / "stack_embedded.linked", library, program, env=env)
+    assert run.stdout.count("outcome: program gave 0\n") == 2
+
+
+def pythons():
+    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    found = {sys.executable: None}
+    for path in sorted(glob.glob(f"{pyenv}/versions/3.*/bin/python3")):
+        found[path] = None
+    return list(found)
+
+
+@pytest.mark.parametrize("python_path", pythons())
+def test_sub_interpreters_are_survived(host, python_path):
+    program = HERE / "stack_subinterpreters.py"
+    bare = host(python_path, program, preload=False)
+    if bare.code != 0:
+        pytest.skip("this interpreter cannot run it without the library either")
+    run = host(python_path, program)
+    assert run.code == 0, run.stderr
+    assert run.stdout == bare.stdout
+
+
+@pytest.fixture(scope="session")
+def python_with(tmp_path_factory):
+    """python_with(package): an interpreter that has it, installed from PyPI if need be."""
+
+    def find(package):
+        for python_path in (sys.executable, str(BUILD / "venv" / "bin" / "python3")):
+            if has(python_path, package):
+                return python_path
+        folder = tmp_path_factory.mktemp(package)
+        made = str(folder / "bin" / "python3")
+        commands = ([sys.executable, "-m", "venv", str(folder)],
+                    [made, "-m", "pip", "install", "-q", "--only-binary", ":all:", package])
+        if any(failed(command) for command in commands):
+            pytest.skip(f"{package} cannot be installed here")
+        return made
+
+    return find
+
+
+def failed(command):
+    try:
+        return subprocess.run(command, capture_output=True, check=False, timeout=180).returncode != 0
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+
+
+def has(python_path, package):
+    return not failed([python_path, "-c", f"import {package}"])
+
+
+@pytest.mark.parametrize("package", ["greenlet", "numba"])
+def test_other_peoples_stacks_below_python(same, python_with, unwinder, package):
+    same(python_with(package), HERE / f"stack_{package}.py", env=unwinder, timeout=120)
+
+
+# --- recognised stacks ------------------------------------------------------------
+
+
+def test_a_million_recognised_stacks_are_what_unwinding_finds(host, unwinder):
+    run = host(PROGRAMS / "stack_million.linked", "1000000",
+               env={"GPUSIM_ZERO_COST": "1", "GPUOOMSHIM_STACK_VERIFY": "1", **unwinder},
+               timeout=300)
+    assert run.code == 0, run.stderr
+    assert run.report.json["tracking"]["allocated_count"] >= 1_000_000
+    assert stack_losses(run.report).get("stacks not captured", 0) == 0
+    assert "taken for another" not in run.stderr
+
+
+# --- tags -------------------------------------------------------------------------
+
+
+def tagged(report):
+    return {(site["stack"] or {}).get("tag"): site for site in report.json["sites"]
+            if site["kind"] == "device"}
+
+
+@pytest.mark.parametrize("stack", ["both", "off"])
+def test_tags_tell_allocations_of_one_line_apart(host, stack):
+    run = host(PROGRAMS / "stack_tags.linked", env={"GPUOOMSHIM_STACK": stack})
+    sites = tagged(run.report)
+    assert {tag: site["live_count"] for tag, site in sites.items()} == {
+        "kv-cache": 2, "weights": 1, None: 1, "\x1b[31mred": 1}
+    assert "[kv-cache]" in run.report.text
+    assert "\x1b" not in run.report.text
+
+
+def test_site_lines_name_the_readers_own_lines(host, python):
+    run = host(python, HERE / "stack_tags.py")
+    screen = " ".join(run.report.text.split("\n\nVERDICT")[0].split())
+    assert run.stdout == "outcome: 2\n"
+    assert "asked by python: stack_tags.py:16 allocate <- stack_tags.py:38 <module>" in screen
+    assert "1 allocation stack_tags.py:16 allocate <- stack_tags.py:20 weights" in screen
+    assert "3 allocations stack_tags.py:16 allocate [kv-cache]" in screen
+    assert run.report.json["request"]["requester"].startswith(("python", "libpython"))
+
+
+# --- sampled stacks ---------------------------------------------------------------
+
+
+def test_sampled_stacks_estimate_their_sites_and_leave_totals_exact(host):
+    run = host(PROGRAMS / "stack_tags.linked", env={"GPUOOMSHIM_STACK_SAMPLE": "256K"})
+    report = run.report
+    pieces = [site for site in report.json["sites"] if site["kind"] == "pool"]
+    whole = 12000 // 3 * (2 * 16384 + 65536)
+    assert sum(site["live_bytes"] for site in pieces) == whole
+    assert sum(site["live_count"] for site in pieces) == 12000
+    assert all(site["estimated"] for site in pieces)
+    estimated = sorted((site["estimated_live_bytes"] for site in pieces), reverse=True)
+    # About 900 of 4000 and 500 of 8000 are taken: 20 % are more than four deviations.
+    assert estimated[0] == pytest.approx(4000 * 65536, rel=0.2)
+    assert estimated[1] == pytest.approx(8000 * 16384, rel=0.25)
+    (without,) = [site for site in pieces if site["site"] == 0]
+    assert without["estimated_live_bytes"] == 0 and without["live_count"] > 9000
+    assert report.json["tracking"]["stack_sample_bytes"] == 262144
+    assert "about " in report.text
+
+
+def test_without_sampling_nothing_is_estimated(host):
+    report = host(PROGRAMS / "stack_tags.linked").report
+    assert not any(site["estimated"] for site in report.json["sites"])
+    assert report.json["tracking"]["stack_sample_bytes"] == 0
+
+
+def test_shown_report_equals_the_written_one(host, tmp_path):
+    run = host(PROGRAMS / "stack_tags.linked", env={"GPUOOMSHIM_STACK_SAMPLE": "256K"})
+    shown = subprocess.run([str(BUILD / "gpuoomshim"), "show", str(run.report.path)], text=True,
+                           capture_output=True, check=True)
+    for line in ("[kv-cache]", "allocations with a stack", "allocations without a stack"):
+        assert line in shown.stdout

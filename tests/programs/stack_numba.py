@@ -1,0 +1,29 @@
+"""Numba's compiled code, which has no unwind data of a file, calls the allocator."""
+import ctypes
+import sys
+
+import numba
+import numpy
+
+cuda = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+for result in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
+               cuda.cuCtxSetCurrent(context)):
+    if result:
+        sys.exit(77)
+
+allocate = cuda.cuMemAlloc_v2
+allocate.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+allocate.restype = ctypes.c_int
+
+
+@numba.njit
+def fill(place, count):
+    wrong = 0
+    for i in range(count):
+        wrong += allocate(place, 4096)
+    return wrong
+
+
+addresses = numpy.zeros(1, dtype=numpy.uint64)
+print("outcome: wrong", fill(addresses.ctypes.data, 500))

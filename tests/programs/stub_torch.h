@@ -1,0 +1,12 @@
+/* The stand-in for torch's allocator; results are cudaError_t. */
+#ifndef STUB_TORCH_H
+#define STUB_TORCH_H
+
+#include <stddef.h>
+
+int stub_torch_take(int *number, size_t bytes); /* a new segment, asked for twice if need be */
+void stub_torch_give(int number);               /* the segment is idle now */
+int stub_torch_empty_cache(void);               /* how many segments were freed */
+void stub_torch_sit(unsigned ms);               /* inside, with the lock */
+
+#endif

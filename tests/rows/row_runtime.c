@@ -1,0 +1,46 @@
+/*
+ * A libcudart.so.13 that does nothing but log, like row_driver.c, and whose
+ * every function asks the driver for ROW_RUNTIME_BYTES on the way, as the library
+ * sees the name that the programmer wrote only through the driver.
+ */
+#include <string.h>
+
+#include <cuda.h>
+
+#include "declarations.h"
+#include "rows.h"
+
+enum row {
+#define RUNTIME(symbol, role) ROW_##symbol,
+#include "../../src/cuda/entrypoints.def"
+    ROW_COUNT
+};
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT struct row_script runtime_script;
+EXPORT struct row_call runtime_calls[ROW_COUNT];
+
+static int answer(int row, const uint64_t *words)
+{
+    CUdeviceptr unused = 0;
+
+    runtime_calls[row].count++;
+    memcpy(runtime_calls[row].words, words, sizeof runtime_calls[row].words);
+    if (runtime_script.result == CUDA_ERROR_OUT_OF_MEMORY)
+        cuMemAlloc_v2(&unused, ROW_RUNTIME_BYTES);
+    for (int i = 0; runtime_script.result == CUDA_SUCCESS && i < WRITE_MAX; i++)
+        if (runtime_script.writes[i].to != NULL)
+            *runtime_script.writes[i].to = runtime_script.writes[i].value;
+    return runtime_script.result;
+}
+
+#define WORD_PARAMETER(n) uint64_t w##n,
+#define WORD_ARGUMENT(n) w##n,
+#define RUNTIME(symbol, role)                                                                      \
+    EXPORT int log_##symbol(WORDS(WORD_PARAMETER) uint64_t w15) __asm__(#symbol);                  \
+    int log_##symbol(WORDS(WORD_PARAMETER) uint64_t w15)                                           \
+    {                                                                                              \
+        return answer(ROW_##symbol, (uint64_t[SLOT_COUNT]){WORDS(WORD_ARGUMENT) w15});             \
+    }
+#include "../../src/cuda/entrypoints.def"
