@@ -173,10 +173,12 @@ asan: ## all kinds of tests under the address and undefined-behaviour sanitizers
 	    CFLAGS='-O1 -g -fno-omit-frame-pointer' \
 	    SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined' unit stress inside
 
-# Hosts without native stacks: see threads_cannot_end in tests/unit/test_stacks_unwind.c.
+# An empty libunwind, so that hosts use libgcc's: what libunwind does at a thread's
+# end comes after the thread sanitizer has forgotten the thread, and falls over it.
 tsan: ## the same under the thread sanitizer
-	$(quiet)GOS_HOST_ENV=GPUOOMSHIM_STACK=off $(MAKE) -k BUILD=$(BUILD)-tsan \
-	    CPPFLAGS='-DGOS_DEBUG' CFLAGS='-O1 -g' SANITIZE='-fsanitize=thread' unit stress inside
+	$(quiet)mkdir -p $(BUILD)-tsan/sim && : >$(BUILD)-tsan/sim/libunwind.so.8
+	$(quiet)$(MAKE) -k BUILD=$(BUILD)-tsan CPPFLAGS='-DGOS_DEBUG' CFLAGS='-O1 -g' \
+	    SANITIZE='-fsanitize=thread' unit stress inside
 
 inside: sim $(inside_hosts) ## hosts that have the library inside, as asan and tsan run them
 	$(quiet)BUILD='$(BUILD)' PYTHON='$(PYTHON)' GOS_LOAD_PATHS=inside scripts/run-hosts.sh -k inside \

@@ -99,6 +99,7 @@ if [ "${1:-}" != --no-install ]; then
     install=--install
     need_build
     need 'has_header cmocka.h' libcmocka-dev
+    need 'command -v c++' g++
     install_missing || { add 0 1 0; finish; }
 fi
 mkdir -p "$log"

@@ -24,8 +24,6 @@ LOAD_PATHS = tuple(os.environ.get("GOS_LOAD_PATHS", "linked dlsym resolver").spl
 # Programs of another machine: a command line of qemu-user, which gives what
 # follows -E to the program alone.
 EMULATOR = os.environ.get("GOS_EMULATOR", "").split()
-# Variables of every host, where its test does not say otherwise.
-ALWAYS = dict(word.split("=", 1) for word in os.environ.get("GOS_HOST_ENV", "").split())
 MIB = 1 << 20
 
 
@@ -130,7 +128,7 @@ def run_host(folder, command, preload=True, sim=True, env=None, timeout=60, **po
     full = {name: value for name, value in os.environ.items()
             if not name.startswith(("GPUOOMSHIM_", "GPUSIM_", "LD_PRELOAD"))}
     full["GPUOOMSHIM_REPORT_DIR"] = str(folder)
-    variables = {**ALWAYS, **library_variables(command, preload, sim), **(env or {})}
+    variables = {**library_variables(command, preload, sim), **(env or {})}
     if EMULATOR:
         command = emulated(command, variables)
         variables = {name: value for name, value in variables.items()

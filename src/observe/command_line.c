@@ -8,12 +8,13 @@
 
 #define HIDDEN "(not shown)"
 
-/* "--token=x" shows the name; "--token x" hides the word that follows. */
+/* "--token=x" and "HF_TOKEN=x" show the name; "--token x" hides the word that follows. */
 static bool put_word(struct gos_text *text, const char *word, size_t length, bool hide)
 {
     const char *equals = memchr(word, '=', length);
     size_t name_length = equals != NULL ? (size_t)(equals - word) : length;
-    bool secret_name = length > 1 && word[0] == '-' && gos_secrecy_name(word, name_length);
+    bool is_name = equals != NULL || (length > 1 && word[0] == '-');
+    bool secret_name = is_name && gos_secrecy_name(word, name_length);
 
     if (hide) {
         gos_text_put(text, HIDDEN);

@@ -28,7 +28,7 @@ static long peek_directly(const void *address, void *copy, size_t bytes)
 /* Writing a bad address into a pipe is an error, too.  A page fits in, so nothing waits. */
 static long peek_through_pipe(const void *address, void *copy, size_t bytes)
 {
-    int ends[2];
+    int ends[2] = {-1, -1};
     long result = call3(SYS_pipe2, (long)ends, O_CLOEXEC, 0);
 
     if (result != 0)

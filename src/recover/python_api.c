@@ -10,7 +10,7 @@
 
 static struct gos_python_api table;
 static _Atomic(const struct gos_python_api *) found;
-static struct gos_lock searching = GOS_LOCK_INIT(GOS_RANK_FLUSH);
+static struct gos_lock publishing = GOS_LOCK_INIT(GOS_RANK_FLUSH);
 
 /* A process may load a libpython that nobody uses: only an initialised one counts. */
 static bool holds_interpreter(const struct gos_module *module, void *unused)
@@ -50,22 +50,30 @@ static bool may_be_there(void)
     return gos_python_find() || gos_python_unsupported();
 }
 
-/* One thread at a time; the table is written only here, before it is published. */
-static const struct gos_python_api *search(void)
-{
-    gos_lock_acquire(&searching);
-    if (!atomic_load(&found)) {
-        const struct gos_module *module = gos_module_search(holds_interpreter, NULL);
-        if (module && fill(&table, module))
-            atomic_store_explicit(&found, &table, memory_order_release);
-    }
-    gos_lock_release(&searching);
-    return gos_python_api_found();
-}
-
 const struct gos_python_api *gos_python_api_found(void)
 {
     return atomic_load_explicit(&found, memory_order_acquire);
+}
+
+static void publish(const struct gos_python_api *api)
+{
+    gos_lock_acquire(&publishing);
+    if (!gos_python_api_found()) {
+        table = *api;
+        atomic_store_explicit(&found, &table, memory_order_release);
+    }
+    gos_lock_release(&publishing);
+}
+
+/* Several threads may search at once: none may wait for another, or go on as if there was none. */
+static const struct gos_python_api *search(void)
+{
+    struct gos_python_api api;
+    const struct gos_module *module = gos_module_search(holds_interpreter, NULL);
+
+    if (module && fill(&api, module))
+        publish(&api);
+    return gos_python_api_found();
 }
 
 const struct gos_python_api *gos_python_api(void)
@@ -79,5 +87,5 @@ const struct gos_python_api *gos_python_api(void)
 
 void gos_python_api_reset_after_fork(void)
 {
-    gos_lock_reset(&searching);
+    gos_lock_reset(&publishing);
 }

@@ -98,6 +98,8 @@ bool gos_call_failed(struct gos_call *call, CUresult result)
     int saved = errno;
     bool again = false;
 
+    if (call->first_result == CUDA_SUCCESS)
+        call->first_result = result;
     if (gos_call_tracks()) {
         gos_thread.depth++;
         again = gos_failure_handle(call, result);

@@ -38,6 +38,7 @@ struct gos_call {
     bool per_thread;             /* stream 0 is the per-thread default stream */
     bool shared;                 /* asked again because another thread recovered memory */
     int16_t device;              /* ordinal, GOS_DEVICE_HOST, or GOS_DEVICE_CURRENT */
+    CUresult first_result;       /* of a call that failed; CUDA_SUCCESS while none did */
 };
 
 #define GOS_DEVICE_CURRENT (-1)
@@ -74,14 +75,27 @@ static inline bool gos_call_again(struct gos_call *call, CUresult result)
 /* The allocation exists: record it.  Returns result. */
 CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address);
 
-/* The call had nothing to record (watched), or its hook did so itself.  Returns result. */
+/*
+ * What the host is told of a call that failed in the end: what it would have
+ * been told without us.  A retry may meet another error; it is the next call's.
+ */
+static inline CUresult gos_call_refused(const struct gos_call *call, CUresult result)
+{
+    return call->first_result != CUDA_SUCCESS ? call->first_result : result;
+}
+
+/*
+ * The call had nothing to record (watched), or its hook did so itself.  Returns
+ * what the host is to get.
+ */
 CUresult gos_call_done_slow(struct gos_call *call, CUresult result);
 static inline CUresult gos_call_done(struct gos_call *call, CUresult result)
 {
     bool ends_episode = call->bytes > 0 && gos_episode_open && result == CUDA_SUCCESS;
 
-    return __builtin_expect(call->failure || ends_episode, 0) ? gos_call_done_slow(call, result)
-                                                              : result;
+    if (__builtin_expect(call->failure || ends_episode, 0))
+        result = gos_call_done_slow(call, result);
+    return __builtin_expect(result != CUDA_SUCCESS, 0) ? gos_call_refused(call, result) : result;
 }
 
 /* --- giving back ---------------------------------------------------------------------------- */

@@ -1,3 +1,4 @@
+unit_tests += test_base_libc_symbol
 unit_tests += test_base_lock test_base_log test_base_memory test_base_module test_base_options \
               test_base_os test_base_text test_base_thread test_cuda_error test_cuda_nvml
 

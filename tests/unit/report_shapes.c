@@ -210,8 +210,10 @@ static void native_only(struct shape *shape)
 static void rescued(struct shape *shape)
 {
     shape->report.outcome = GOS_OUTCOME_RECOVERED;
-    shape->report.steps[0] = (struct gos_step_record){"sync", "no help", "", 0, 1200000, 2};
-    shape->report.steps[1] = (struct gos_step_record){"trim", "helped", "", 12 * GIB, 412000000, 0};
+    shape->report.steps[0] = (struct gos_step_record){
+        .step = "sync", .result = "no help", .duration_ns = 1200000, .cuda_result = 2};
+    shape->report.steps[1] = (struct gos_step_record){
+        .step = "trim", .result = "helped", .freed_bytes = 12 * GIB, .duration_ns = 412000000};
     shape->report.step_count = 2;
     set_verdict(shape, GOS_VERDICT_CACHE_HELD,
                 "the default pool of GPU 0 keeps 12.0 GiB that nothing uses",
@@ -392,7 +394,12 @@ static void crowded(struct shape *shape)
     shape->diagnosis.verdict.evidence_count = GOS_LINES_MAX;
     shape->diagnosis.verdict.summary = long_line;
     for (unsigned i = 0; i < GOS_STEP_MAX; i++)
-        shape->report.steps[i] = (struct gos_step_record){"trim", "error", wide, GIB, 5000000, 2};
+        shape->report.steps[i] = (struct gos_step_record){.step = "trim",
+                                                          .result = "error",
+                                                          .reason = wide,
+                                                          .freed_bytes = GIB,
+                                                          .duration_ns = 5000000,
+                                                          .cuda_result = 2};
     shape->report.step_count = GOS_STEP_MAX;
     for (size_t i = 0; i < 32; i++)
         shape->evidence.incomplete[i] = long_line;

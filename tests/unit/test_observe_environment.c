@@ -269,14 +269,14 @@ static void words_of_the_command_line_are_joined(void **state)
 static void secrets_on_the_command_line_are_not_shown(void **state)
 {
     static const char words[] = "x\0--hf-token\0abc\0--api-key=def\0--url=http://a:b@c\0"
-                                "hf_abcdefGHIJKLmnopqrst\0--tokenizer=bert";
+                                "hf_abcdefGHIJKLmnopqrst\0HF_TOKEN=abc\0--tokenizer=bert";
 
     (void)state;
     fake_file_bytes("/proc/self/cmdline", words, sizeof(words));
     gos_command_line_observe(&evidence);
     assert_string_equal(evidence.command,
                         "x --hf-token (not shown) --api-key=(not shown) --url=(not shown) "
-                        "(not shown) --tokenizer=bert");
+                        "(not shown) HF_TOKEN=(not shown) --tokenizer=bert");
 }
 
 static void a_long_command_line_is_cut_at_a_word(void **state)
