@@ -153,6 +153,10 @@ tests: $(all_test_binaries) ## build all test binaries, run none
 # Tests that look at the process' own stack, libraries or memory: there a
 # sanitizer stands in the way.
 unfit_for_sanitizers := test_base_module test_report_stacks test_stacks_% test_track_budget
+# A thread that the thread sanitizer does not see begin; pure functions of one thread.
+ifneq ($(filter -fsanitize=thread,$(SANITIZE)),)
+  unfit_for_sanitizers += test_recover_helper test_diagnose_%
+endif
 unit_now = $(if $(SANITIZE),$(filter-out $(unfit_for_sanitizers:%=$(BUILD)/tests/unit/%),$(1)),$(1))
 
 unit: $(call test_binaries,unit) ## run the unit tests (one: make unit T=test_name)

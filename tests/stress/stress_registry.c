@@ -16,7 +16,11 @@
 
 #define THREADS 8
 #define SLOTS 2000
+#if defined(__SANITIZE_THREAD__)
+#define STEPS 40000
+#else
 #define STEPS 200000
+#endif
 
 struct model {
     unsigned number;
