@@ -164,6 +164,22 @@ static int publish(struct outputs *outputs)
     return 0;
 }
 
+/*
+ * Between the name's claim and the rename an empty file bears it.  A signal
+ * handler of the host that ends the process there would leave it behind.
+ */
+static int claim_and_publish(struct outputs *outputs)
+{
+    uint64_t host_mask;
+    bool masked = gos_os.signal_mask(UINT64_MAX, &host_mask) == 0;
+    int result = is_rewrite(outputs->report) ? 0 : claim(outputs);
+    if (result == 0)
+        result = publish(outputs);
+    if (masked)
+        (void)gos_os.signal_mask(host_mask, NULL);
+    return result;
+}
+
 /* --- both --- */
 
 static int write_all(struct outputs *outputs, const struct gos_document *document,
@@ -175,9 +191,7 @@ static int write_all(struct outputs *outputs, const struct gos_document *documen
         if (result == 0 && output->wanted)
             result = write_draft(outputs, output, document, scratch);
     }
-    if (result == 0 && !is_rewrite(outputs->report))
-        result = claim(outputs);
-    return result < 0 ? result : publish(outputs);
+    return result < 0 ? result : claim_and_publish(outputs);
 }
 
 /* A report that was on disk before stays; what was begun now goes, with its name. */
