@@ -4,12 +4,13 @@
  */
 #define LOAD_DLSYM
 #include "host.h"
+#include "host_newer.h"
 
 typedef CUresult (*resolver)(const char *, void **, int, cuuint64_t,
                              CUdriverProcAddressQueryResult *);
 typedef CUresult (*create_2)(CUcontext *, unsigned, CUdevice);
 typedef CUresult (*create_3)(CUcontext *, CUexecAffinityParam *, int, unsigned, CUdevice);
-typedef CUresult (*create_4)(CUcontext *, CUctxCreateParams *, unsigned, CUdevice);
+typedef CUresult (*create_4)(CUcontext *, struct CUctxCreateParams_st *, unsigned, CUdevice);
 
 static void *library;
 

@@ -3,6 +3,7 @@
  * thread without one, on the host, on a NUMA node, on a device that is not.
  */
 #include "host.h"
+#include "host_newer.h"
 
 static void create(const char *what, CUmemLocationType type, int id)
 {
