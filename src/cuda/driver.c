@@ -49,3 +49,13 @@ void gos_driver_replaced(void)
     GOS_DRIVER_CALLS(FORGET)
     gos_driver_bind();
 }
+
+uint64_t gos_driver_free_bytes(void)
+{
+    size_t available = 0;
+    size_t total = 0;
+
+    if (!gos_driver.cuMemGetInfo || gos_driver.cuMemGetInfo(&available, &total) != CUDA_SUCCESS)
+        return 0;
+    return available;
+}

@@ -11,6 +11,7 @@
 #define GOS_CUDA_DRIVER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cuda_types.h"
 
@@ -72,5 +73,8 @@ bool gos_driver_bind(void);
 
 /* The driver that the members point into was unloaded; another may be there.  Binds again. */
 void gos_driver_replaced(void);
+
+/* Free memory of the current context's device, in bytes; 0 when it cannot be told. */
+uint64_t gos_driver_free_bytes(void);
 
 #endif

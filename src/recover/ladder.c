@@ -51,16 +51,6 @@ void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diag
     };
 }
 
-static uint64_t free_bytes(void)
-{
-    size_t available = 0;
-    size_t total = 0;
-
-    if (!gos_driver.cuMemGetInfo || gos_driver.cuMemGetInfo(&available, &total) != CUDA_SUCCESS)
-        return 0;
-    return available;
-}
-
 /*
  * A capture that begins in another thread after the gate must not be hurt by
  * what a step asks: in relaxed mode this thread's calls invalidate none.
@@ -77,9 +67,9 @@ static bool run(const struct gos_ladder *ladder, enum gos_step step, struct gos_
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     bool relaxed = exchange_capture_mode(&mode);
     uint64_t started_ns = gos_os.monotonic_ns();
-    uint64_t before_bytes = free_bytes();
+    uint64_t before_bytes = gos_driver_free_bytes();
     bool retry = rungs[step].run(ladder, record);
-    uint64_t after_bytes = free_bytes();
+    uint64_t after_bytes = gos_driver_free_bytes();
     if (relaxed)
         exchange_capture_mode(&mode);
 

@@ -44,20 +44,10 @@ static _Atomic(const char *) being_asked; /* also read when the helper is late *
 /* --- on the helper -----------------------------------------------------------------------------
  */
 
-static uint64_t free_bytes(void)
-{
-    size_t available = 0;
-    size_t total = 0;
-
-    if (!gos_driver.cuMemGetInfo || gos_driver.cuMemGetInfo(&available, &total) != CUDA_SUCCESS)
-        return 0;
-    return available;
-}
-
 static bool is_over(void)
 {
     return gos_helper_is_abandoned() ||
-           (job.wanted_bytes && free_bytes() >= job.wanted_bytes + MARGIN_BYTES);
+           (job.wanted_bytes && gos_driver_free_bytes() >= job.wanted_bytes + MARGIN_BYTES);
 }
 
 static void put_name(const char *name)
@@ -70,12 +60,12 @@ static void put_name(const char *name)
 static uint64_t begin(const char *name)
 {
     atomic_store(&being_asked, name);
-    return free_bytes();
+    return gos_driver_free_bytes();
 }
 
 static void note_given(const char *name, uint64_t before_bytes)
 {
-    uint64_t after_bytes = free_bytes();
+    uint64_t after_bytes = gos_driver_free_bytes();
     uint64_t given_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
 
     job.done_count++;
@@ -249,11 +239,11 @@ bool gos_step_flush_run(const struct gos_ladder *ladder, struct gos_step_record 
         return false;
     }
     fill_job(ladder->diagnosis);
-    uint64_t before_bytes = free_bytes();
+    uint64_t before_bytes = gos_driver_free_bytes();
     int result = run_helper(time_left_ns(ladder->deadline_ns));
     if (result == -ETIMEDOUT) {
         tell_late(record);
-        return free_bytes() > before_bytes;
+        return gos_driver_free_bytes() > before_bytes;
     }
     bool retry = result == 0 && tell_answer(record);
     if (result != 0) {
