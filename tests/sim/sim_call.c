@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,8 +108,20 @@ static void enter_lock(struct sim_thread *thread, unsigned needs)
 {
     if ((needs & SIM_LOCKED) == 0)
         return;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &thread->signals);
     pthread_mutex_lock(&sim_lock);
     thread->holds_lock = true;
+}
+
+void sim_wait_for_progress(void)
+{
+    struct sim_thread *thread = sim_thread_self();
+    sigset_t all;
+    pthread_sigmask(SIG_SETMASK, &thread->signals, &all);
+    pthread_cond_wait(&sim_progress, &sim_lock);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
 }
 
 static CUresult check_all(struct sim_thread *thread, enum sim_call_id id, unsigned needs)
@@ -158,6 +171,7 @@ CUresult sim_leave(enum sim_call_id id, CUresult result)
     if (thread->holds_lock) {
         thread->holds_lock = false;
         pthread_mutex_unlock(&sim_lock);
+        pthread_sigmask(SIG_SETMASK, &thread->signals, NULL);
     }
     if (atomic_load_explicit(&trace_fd, memory_order_relaxed) >= 0)
         trace_call(id, result);

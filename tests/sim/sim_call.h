@@ -12,6 +12,7 @@
 
 #include <cuda.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -71,11 +72,18 @@ struct sim_thread {
     CUstreamCaptureMode capture_mode;
     CUresult refusal;
     bool holds_lock;
+    sigset_t signals; /* blocked outside the driver, while holds_lock */
 };
 
+/*
+ * Signals are blocked while a call holds it: a handler that calls exit would
+ * meet it again on the way out.
+ */
 extern pthread_mutex_t sim_lock;
 /* Broadcast, under the lock, when any stream got further. */
 extern pthread_cond_t sim_progress;
+/* In a locked call: wait for that broadcast, with the program's signals let through. */
+void sim_wait_for_progress(void);
 
 bool sim_admit(enum sim_call_id id, unsigned needs);
 CUresult sim_refusal(void);

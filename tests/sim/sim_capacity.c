@@ -22,6 +22,7 @@ struct sim_capacity {
 
 static struct sim_capacity *table;
 static struct sim_row *own;
+static sigset_t signals; /* blocked outside; guarded by the lock */
 
 /*
  * Fields of /proc/<pid>/stat after the name, which may itself contain spaces
@@ -76,16 +77,26 @@ static void sweep_dead_rows(void)
             memset(&table->rows[i], 0, sizeof(table->rows[i]));
 }
 
-/* The dead owner's row is consistent enough: each change is one addition. */
+/*
+ * The dead owner's row is consistent enough: each change is one addition.
+ * Signals wait, since a handler that calls exit would come here again.
+ */
 static void lock_table(void)
 {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     if (pthread_mutex_lock(&table->lock) == EOWNERDEAD)
         pthread_mutex_consistent(&table->lock);
+    signals = before;
 }
 
 static void unlock_table(void)
 {
+    sigset_t before = signals;
     pthread_mutex_unlock(&table->lock);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void prepare_table(void)

@@ -76,7 +76,7 @@ static void wait_done(CUstream stream)
 {
     uint64_t ticket = stream->issued;
     while (!sim_stream_reached(stream, ticket))
-        pthread_cond_wait(&sim_progress, &sim_lock);
+        sim_wait_for_progress();
 }
 
 static CUresult copy_now(CUstream stream, uint64_t target, uint64_t source, size_t bytes,

@@ -215,7 +215,7 @@ CUresult sim_stream_do(CUstream stream, CUhostFn function, const void *argument,
 void sim_stream_observe(CUstream stream, uint64_t ticket)
 {
     while (!sim_stream_reached(stream, ticket))
-        pthread_cond_wait(&sim_progress, &sim_lock);
+        sim_wait_for_progress();
     if (stream->observed < ticket)
         stream->observed = ticket;
 }
