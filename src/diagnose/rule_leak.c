@@ -41,12 +41,14 @@ static void say_pace(const struct gos_situation *s, const struct gos_leak *leak,
 {
     uint64_t pace = gos_leak_pace(&s->evidence->growth, leak->site);
     uint64_t left = s->free_bytes / (pace / 1000 + 1);
-    if (!pace)
-        return;
-    gos_verdict_say(verdict, gos_wording(s->evidence,
-                                         "Lately it took about %s per 1000 allocations; what is "
-                                         "free would have lasted for about %llu more.",
-                                         amount(s, pace), (unsigned long long)left));
+    const char *rest =
+        left ? gos_wording(s->evidence, "; what is free would have lasted for about %llu more",
+                           (unsigned long long)left)
+             : "";
+    if (pace)
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence, "Lately it took about %s per 1000 allocations%s.",
+                                    amount(s, pace), rest));
 }
 
 static void say_share(const struct gos_situation *s, const struct gos_leak *leak,
@@ -82,11 +84,10 @@ static void advise(const struct gos_situation *s, const struct gos_leak *leak,
                    struct gos_verdict *verdict)
 {
     const struct gos_site *site = gos_site_get(leak->site->site);
-    gos_verdict_advise(verdict,
-                       gos_wording(s->evidence,
-                                   "Look at %s: something keeps what it allocates (a list, a "
-                                   "cache, a closure). Free it, or bound what is kept.",
-                                   site_words(s, leak->site->site)));
+    gos_verdict_advise(verdict, gos_wording(s->evidence,
+                                            "Look at %s: what it allocates is kept (in a list, a "
+                                            "cache, a closure). Free it, or bound it.",
+                                            site_words(s, leak->site->site)));
     if (site && site->python_count)
         gos_verdict_advise(verdict, "In a training loop keep numbers, not tensors with their "
                                     "graph: loss.item(), tensor.detach().cpu().");
@@ -129,9 +130,10 @@ bool gos_rule_leak(const struct gos_situation *s, struct gos_verdict *verdict)
 static const char *largest_growers(const struct gos_situation *s, const struct gos_leak *leak)
 {
     const char *first = site_words(s, leak->site->site);
-    if (!leak->next)
+    const char *second = leak->next ? site_words(s, leak->next->site) : first;
+    if (strcmp(first, second) == 0)
         return first;
-    return gos_wording(s->evidence, "%s, %s", first, site_words(s, leak->next->site));
+    return gos_wording(s->evidence, "%s, %s", first, second);
 }
 
 void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *verdict)
