@@ -182,7 +182,7 @@ static void walks_over_many_records_are_rationed(void **state)
     }
     /* The grant, one walk too many, and what the time has earned. */
     uint32_t count = copy(1, 2);
-    assert_true(visits <= GOS_HISTORY_GRANT + 400000 + moments[count - 1].age_ms * 640u);
+    assert_true(visits <= GOS_HISTORY_GRANT + 400000 + moments[count - 1].age_ms * 320u);
     assert_true(visits >= GOS_HISTORY_GRANT / 4);
 }
 
