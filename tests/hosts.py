@@ -61,6 +61,12 @@ class Report:
     def steps(self, name):
         return [step for step in self.json["recovery"] if step["step"] == name]
 
+    def series(self, site, device=0):
+        """What the site (0: all) held over the run."""
+        (series,) = [s for s in self.json["growth"]["series"]
+                     if (s["site"], s["device"]) == (site, device)]
+        return series
+
     def live_bytes_by_kind(self):
         live = {}
         for site in self.json["sites"]:

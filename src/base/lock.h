@@ -19,6 +19,7 @@ enum gos_rank {
     GOS_RANK_FLUSH,       /* flush callbacks, the interpreter's functions */
     GOS_RANK_VMM,         /* physical handles and mappings */
     GOS_RANK_POOL,        /* pools, streams, contexts */
+    GOS_RANK_HISTORY,     /* samples of what sites hold */
     GOS_RANK_SHARD,       /* one registry shard; never two */
     GOS_RANK_SITE,        /* interned stacks */
     GOS_RANK_MODULE,      /* table of loaded objects */

@@ -189,5 +189,7 @@ int gos_load(struct gos_loaded *loaded, const json_t *root)
     result = gos_load_devices(loaded, root);
     if (result == 0)
         result = gos_load_sites(loaded, root);
+    if (result == 0)
+        result = gos_load_growth(loaded, root);
     return result == 0 ? gos_load_place(loaded, root) : result;
 }

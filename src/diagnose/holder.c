@@ -98,18 +98,23 @@ static void put_site(char words[WORDS_BYTES], uint32_t id, unsigned limit)
     gos_code_put_tag(&text, site->tag);
 }
 
-/* Would a reader take it for one of the other large sites? */
+static bool reads_as(const char words[WORDS_BYTES], uint32_t other, unsigned limit)
+{
+    char others[WORDS_BYTES] = "";
+    put_site(others, other, limit);
+    return words[0] && strcmp(words, others) == 0;
+}
+
+/* Would a reader take it for the failing call's, or for one of the other large sites? */
 static bool is_ambiguous(const struct gos_evidence *evidence, uint32_t id, unsigned limit)
 {
-    char words[WORDS_BYTES], others[WORDS_BYTES];
+    char words[WORDS_BYTES] = "";
     put_site(words, id, limit);
-    for (size_t i = 0; i < evidence->use_count && i < COMPARED_USES; i++) {
-        if (evidence->uses[i].site == id)
-            continue;
-        put_site(others, evidence->uses[i].site, limit);
-        if (words[0] && strcmp(words, others) == 0)
+    if (evidence->request.site != id && reads_as(words, evidence->request.site, limit))
+        return true;
+    for (size_t i = 0; i < evidence->use_count && i < COMPARED_USES; i++)
+        if (evidence->uses[i].site != id && reads_as(words, evidence->uses[i].site, limit))
             return true;
-    }
     return false;
 }
 

@@ -17,8 +17,8 @@ const char *gos_holder_of_request(const struct gos_request *request);
 
 /*
  * "model.py:41 forward [tag]", of the newest Python frame outside installed
- * packages, and of those that called it as far as it needs to be told from
- * other large sites (code_place.h); else "libfoo.so symbol"; "" when there is
+ * packages, and of those that called it as far as it needs to be told from the
+ * failing call and other large sites (code_place.h); else "libfoo.so symbol"; "" when there is
  * nothing to say.
  */
 const char *gos_holder_site_words(struct gos_evidence *evidence, uint32_t site);

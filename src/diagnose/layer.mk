@@ -5,17 +5,20 @@ diagnose_sources := \
     diagnose.c \
     flushed.c fragmentation.c \
     holder.c \
+    leak.c \
     ledger.c \
     library.c \
     pool_sum.c \
     rule_call.c \
     rule_exhausted.c \
     rule_host.c \
+    rule_leak.c \
     rule_policy.c \
     rule_request.c \
     rule_unexplained.c \
     rule_unused.c \
     setting.c \
     situation.c \
+    trend.c \
     verdict.c \
     wording.c

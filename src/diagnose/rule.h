@@ -39,11 +39,16 @@ gos_rule gos_rule_cache_opaque;
 /* rule_exhausted.c: it is all in use. */
 gos_rule gos_rule_others;
 gos_rule gos_rule_process;
+/* rule_leak.c: one line keeps more and more. */
+gos_rule gos_rule_leak;
 /* rule_unexplained.c: always applies. */
 gos_rule gos_rule_unexplained;
 
 /* Add a line; NULL, "" and what does not fit are left out. */
 void gos_verdict_say(struct gos_verdict *verdict, const char *line);
 void gos_verdict_advise(struct gos_verdict *verdict, const char *line);
+
+/* rule_leak.c: that memory grew, where it is no leak's verdict; nothing when it did not. */
+void gos_verdict_say_growth(const struct gos_situation *situation, struct gos_verdict *verdict);
 
 #endif

@@ -226,6 +226,7 @@ bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict
     verdict->summary = process_summary(s);
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_top_sites(s, verdict);
+    gos_verdict_say_growth(s, verdict);
     if (s->neighbours_bytes + s->hidden_bytes)
         gos_verdict_say(verdict, gos_wording(s->evidence, "Other processes hold only %s.",
                                              amount(s, s->neighbours_bytes + s->hidden_bytes)));

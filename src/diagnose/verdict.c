@@ -28,6 +28,7 @@ static gos_rule *const rules[] = {
     gos_rule_blocks_fragmented,
     gos_rule_pool_fragmented,
     gos_rule_others,
+    gos_rule_leak,
     gos_rule_cache_opaque,
     gos_rule_process,
     gos_rule_unexplained,

@@ -14,6 +14,7 @@
 
 #include "../base/memory.h"
 #include "../track/event.h"
+#include "../track/history.h"
 #include "../track/kind.h"
 #include "../track/registry.h"
 
@@ -63,6 +64,22 @@ static inline uint64_t gos_site_use_bytes(const struct gos_site_use *use)
 {
     return use->is_estimated ? use->estimated_bytes : use->live_bytes;
 }
+
+/* Live bytes over the run, on one device: of one site, or, as site 0, of all together. */
+struct gos_growth_series {
+    uint32_t site;
+    uint32_t device;
+    uint32_t oldest_ms;   /* birth of the oldest that lives now */
+    uint64_t *live_bytes; /* one for each moment; estimates where the site's uses are */
+};
+
+/* The last moment is that of the evidence. */
+struct gos_growth {
+    struct gos_moment *moments; /* oldest first, growth.moment_count of them */
+    size_t moment_count;
+    struct gos_growth_series *series; /* of each device, then of sites by live bytes */
+    size_t series_count;
+};
 
 /* One small live allocation that may share its 2 MiB block. */
 struct gos_small {
@@ -186,6 +203,7 @@ struct gos_evidence {
 
     struct gos_site_use *uses; /* descending by gos_site_use_bytes */
     size_t use_count;
+    struct gos_growth growth;
     struct gos_pool_evidence *pools;
     size_t pool_count;
     struct gos_stream_evidence *streams; /* only those with freed bytes */

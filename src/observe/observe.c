@@ -15,6 +15,7 @@
 #include "contexts.h"
 #include "device_state.h"
 #include "environment.h"
+#include "growth.h"
 #include "host.h"
 #include "pool_state.h"
 #include "processes.h"
@@ -152,6 +153,7 @@ static void observe_rest(struct gos_evidence *evidence, struct gathering *gather
         gos_device_state_graphs(evidence);
     if (gathering->ask_driver)
         gos_device_state_nvml(evidence, &gathering->ids);
+    gos_growth_observe(evidence);
     gos_pool_state_observe(evidence, &gathering->snapshot, harmless);
     gos_streams_observe(evidence, harmless);
     gos_processes_observe(evidence, &gathering->ids);

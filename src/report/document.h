@@ -44,6 +44,7 @@ const char *gos_capture_code(enum gos_capture_state state);
 void gos_document_device(const struct gos_document *document, struct gos_emitter *emitter,
                          int ordinal);
 void gos_document_sites(const struct gos_document *document, struct gos_emitter *emitter);
+void gos_document_growth(const struct gos_document *document, struct gos_emitter *emitter);
 void gos_document_stack(const struct gos_document *document, struct gos_emitter *emitter,
                         uint32_t site);
 void gos_document_place(const struct gos_document *document, struct gos_emitter *emitter);

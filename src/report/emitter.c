@@ -366,3 +366,14 @@ void gos_emitter_item(struct gos_emitter *emitter, const char *value)
         put_quoted(emitter, value);
     }
 }
+
+void gos_emitter_number_item(struct gos_emitter *emitter, uint64_t value)
+{
+    char buffer[24];
+    struct gos_text text = gos_text_on(buffer, sizeof buffer);
+    if (gos_emitter_is_text(emitter))
+        return;
+    gos_text_format(&text, "%llu", (unsigned long long)value);
+    lead_in(emitter, NULL);
+    put(emitter, buffer);
+}

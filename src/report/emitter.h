@@ -85,5 +85,7 @@ void gos_emitter_time(struct gos_emitter *emitter, const struct gos_field *field
 
 /* An element of an array of strings; text has a line of its own with a dash. */
 void gos_emitter_item(struct gos_emitter *emitter, const char *value);
+/* JSON only: an element of an array of whole numbers. */
+void gos_emitter_number_item(struct gos_emitter *emitter, uint64_t value);
 
 #endif

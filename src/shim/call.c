@@ -4,6 +4,7 @@
 
 #include "../base/loss.h"
 #include "../track/event.h"
+#include "../track/history.h"
 #include "../track/pool.h"
 #include "../track/sample.h"
 #include "../track/unwind.h"
@@ -48,6 +49,7 @@ static void record(const struct gos_call *call, uint64_t address)
         .home = place.home,
     };
     gos_registry_add(&allocation); /* what it loses it counts */
+    gos_history_tick();
 }
 
 CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address)

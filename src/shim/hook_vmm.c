@@ -4,6 +4,7 @@
  */
 #include "call.h"
 
+#include "../track/history.h"
 #include "../track/unwind.h"
 #include "../track/vmm.h"
 
@@ -25,6 +26,7 @@ static void note_created(const struct gos_call *call, CUmemGenericAllocationHand
                                              .kind = GOS_KIND_PHYSICAL,
                                              .device = (uint32_t)call->device,
                                              .site = gos_unwind_site()});
+    gos_history_tick();
     gos_thread.depth--;
 }
 

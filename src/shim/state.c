@@ -18,6 +18,7 @@
 #include "../observe/observe.h"
 #include "../report/report.h"
 #include "../track/event.h"
+#include "../track/history.h"
 #include "../track/pool.h"
 #include "../track/python_frames.h"
 #include "../track/registry.h"
@@ -73,6 +74,7 @@ static void start_afresh_in_child(void)
     gos_nvml_reset_after_fork();
     gos_event_reset_after_fork();
     gos_registry_reset_after_fork();
+    gos_history_reset_after_fork();
     gos_vmm_reset_after_fork();
     gos_pool_reset_after_fork();
     gos_site_reset_after_fork();

@@ -8,8 +8,12 @@
 #include "../base/thread.h"
 #include "registry.h"
 
-/* Taken from the shared counter at once, so that threads seldom meet there. */
+/*
+ * Taken from the shared counter at once, so that threads seldom meet there.  The
+ * first ones come singly, so that a short run's history has samples (history.h).
+ */
 #define SEQUENCE_BLOCK 32
+#define SEQUENCE_FIRST 256
 
 /* Written now and then, so on a line of its own: the ones below are read at every allocation. */
 static struct {
@@ -38,7 +42,7 @@ static uint64_t start(uint64_t now)
     return atomic_compare_exchange_strong(&begin.ms, &unset, begun) ? begun : unset;
 }
 
-static uint32_t age_ms(void)
+uint32_t gos_birth_age_ms(void)
 {
     uint64_t now = now_ms();
     uint64_t begun = atomic_load_explicit(&begin.ms, memory_order_relaxed);
@@ -48,16 +52,27 @@ static uint32_t age_ms(void)
     return now > begun ? (uint32_t)(now - begun) : 0;
 }
 
+static void draw_block(struct gos_thread *thread)
+{
+    uint64_t size = gos_birth_drawn() < SEQUENCE_FIRST ? 1 : SEQUENCE_BLOCK;
+
+    thread->sequence_next =
+        atomic_fetch_add_explicit(&sequence.last, size, memory_order_relaxed) + 1;
+    thread->sequence_end = thread->sequence_next + size;
+}
+
 static uint32_t next_sequence(void)
 {
     struct gos_thread *thread = &gos_thread;
 
-    if (thread->sequence_next == thread->sequence_end) {
-        thread->sequence_next =
-            atomic_fetch_add_explicit(&sequence.last, SEQUENCE_BLOCK, memory_order_relaxed) + 1;
-        thread->sequence_end = thread->sequence_next + SEQUENCE_BLOCK;
-    }
+    if (thread->sequence_next == thread->sequence_end)
+        draw_block(thread);
     return (uint32_t)thread->sequence_next++;
+}
+
+uint64_t gos_birth_drawn(void)
+{
+    return atomic_load_explicit(&sequence.last, memory_order_relaxed);
 }
 
 static uint16_t thread_number(void)
@@ -70,7 +85,7 @@ static uint16_t thread_number(void)
 void gos_birth_now(struct gos_birth *birth)
 {
     birth->sequence = next_sequence();
-    birth->born_ms = age_ms();
+    birth->born_ms = gos_birth_age_ms();
     birth->thread = thread_number();
 }
 

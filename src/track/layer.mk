@@ -5,6 +5,7 @@ track_sources := \
     event.c \
     frame_cache.c \
     handle_map.c \
+    history.c \
     home.c \
     kind.c \
     peak.c \

@@ -30,7 +30,7 @@ struct gos_allocation {
     enum gos_kind kind;
     uint32_t device;   /* ordinal, or GOS_DEVICE_HOST */
     uint32_t site;     /* interned stack, 0 for none (site.h) */
-    uint32_t sequence; /* low 32 bits of the order of birth; threads draw 32 numbers at once */
+    uint32_t sequence; /* low 32 bits of the order of birth; threads draw up to 32 at once */
     uint32_t born_ms;  /* since the registry's start */
     uint16_t home;
     uint16_t thread; /* gos_thread_index, 0 if above 65535 */
@@ -87,7 +87,9 @@ struct gos_total gos_registry_total(uint32_t device, enum gos_kind kind);
  * most 4 MiB per shard, is never high, and is at least what is live now.
  */
 uint64_t gos_registry_peak_bytes(uint32_t device);
-/* Allocations and frees since the start, over all devices. */
+/* Allocations since the start, over all devices. */
+uint64_t gos_registry_allocated_count(void);
+/* The same, and the frees. */
 void gos_registry_counts(uint64_t *allocated, uint64_t *freed);
 
 uint64_t gos_registry_start_wall_ns(void);

@@ -103,14 +103,21 @@ static uint64_t live_count(void)
     return count;
 }
 
+uint64_t gos_registry_allocated_count(void)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < GOS_SHARD_COUNT; i++)
+        count += atomic_load_explicit(&gos_shards[i].allocated_count, memory_order_relaxed);
+    return count;
+}
+
 /* Frees are not counted: what was allocated and does not live was freed. */
 void gos_registry_counts(uint64_t *allocated, uint64_t *freed)
 {
     uint64_t live = live_count();
 
-    *allocated = 0;
-    for (uint32_t i = 0; i < GOS_SHARD_COUNT; i++)
-        *allocated += atomic_load_explicit(&gos_shards[i].allocated_count, memory_order_relaxed);
+    *allocated = gos_registry_allocated_count();
     *freed = *allocated > live ? *allocated - live : 0;
 }
 

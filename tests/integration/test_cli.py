@@ -88,12 +88,12 @@ def test_schema_lists_the_codes_of_the_product():
 
 
 def test_integers_that_are_bytes_are_called_bytes():
-    """The promise of the format: a *_bytes is an integer, and so is bytes."""
+    """The promise of the format: a *_bytes is an integer, or a series of them, and so is bytes."""
     def walk(node, path=()):
         if isinstance(node, dict):
             for name, value in node.get("properties", {}).items():
                 if name == "bytes" or name.endswith("_bytes"):
-                    kind = value.get("type")
+                    kind = value.get("items", value).get("type")
                     assert kind in ("integer", ["integer", "null"]), path + (name,)
             for key, value in node.items():
                 walk(value, path + (key,))

@@ -1,5 +1,20 @@
 """What happens when memory runs out, through each way to reach the driver."""
-from hosts import MIB, PROGRAMS
+import pytest
+
+from hosts import MIB, PROGRAMS, ROOT
+
+PROGRAMS_SOURCE = ROOT / "tests" / "programs"
+
+
+def line_of(name, mark):
+    lines = (PROGRAMS_SOURCE / name).read_text(encoding="utf-8").splitlines()
+    (number,) = [number for number, line in enumerate(lines, 1) if line.endswith(mark)]
+    return number
+
+
+def has_own_frames(program):
+    """Frames of a host with the library inside count as the library's: no line is told apart."""
+    return program("leak").suffix != ".inside"
 
 
 def test_pending_free_is_synchronized_and_the_allocation_succeeds(host, program):
@@ -73,12 +88,58 @@ def test_absurd_size_is_named_with_the_earlier_error(same, program):
     assert "209" in report.text or "NO_BINARY_FOR_GPU" in report.text
 
 
-def test_line_that_keeps_more_and_more_holds_the_most_and_the_victim_nothing(same, program):
+def test_line_that_keeps_more_and_more_is_a_leak_and_the_victim_is_not(same, program):
     report = same(program("leak")).report
-    assert report.code in ("leak", "exhausted-by-process")
+    verdict = report.json["verdict"]
+    assert report.code == "leak"
+    assert verdict["confidence"] == "likely" and verdict["runner_up"] == "exhausted-by-process"
     first, *others = report.json["sites"]
     assert first["live_bytes"] > 15000 * MIB and first["live_count"] > 1000
     assert sum(site["live_bytes"] for site in others) <= 512 * MIB
+    assert report.series(first["site"])["trend"] == "steady"
+    assert "GROWTH" in report.text
+    if not has_own_frames(program):
+        return
+    # The frame of the line that keeps, not of the line that failed.
+    suspect, victim = (f"leak.{program('leak').suffix[1:]}+0x{stack['native'][0]['offset']:x}"
+                       for stack in (first["stack"], report.json["request"]["stack"]))
+    assert verdict["summary"].startswith(suspect + " keeps more and more")
+    assert any(line.startswith(victim + ", where it failed, is not the cause")
+               for line in verdict["evidence"])
+    assert suspect in verdict["advice"][0]
+
+
+@pytest.mark.parametrize("twin, trend, said", [
+    ("warm-up", ("flattened", "none"), ""),
+    ("cache", ("flattened", "steps", "none"), ""),
+    ("everything", ("steady",), "by many lines together"),
+    ("sawtooth", ("none",), ""),
+    ("longer", ("steady",), ""),
+    ("load", ("steady",), "loads more than fits, or it leaks"),
+])
+def test_growth_that_is_no_leak_accuses_nobody(same, program, twin, trend, said):
+    if twin == "everything" and not has_own_frames(program):
+        pytest.skip("its lines look the same")
+    report = same(program("growth"), twin).report
+    assert report.code == "exhausted-by-process"
+    largest = report.json["sites"][0]["site"]
+    assert report.series(largest)["trend"] in trend
+    assert any(said in line for line in report.json["verdict"]["evidence"])
+    assert "keeps more and more" not in report.text
+
+
+def test_leak_in_python_is_named_by_its_line_on_the_first_screen(host, python):
+    run = host(python, PROGRAMS_SOURCE / "leak_lines.py")
+    assert run.code == 0, run.stdout + run.stderr
+    report = run.report
+    assert report.code == "leak"
+    allocates, leaks, fails = (line_of("leak_lines.py", f"# {word}")
+                               for word in ("allocates", "leaks", "fails"))
+    place = f"leak_lines.py:{allocates} Block.__init__ <- leak_lines.py:"
+    screen = " ".join(report.text.split("VERDICT")[0].split())
+    assert f"leak (likely): {place}{leaks} step keeps more and more" in screen
+    assert f"{place}{fails} step, where it failed, is not the cause" in report.text
+    assert "loss.item()" in report.text
 
 
 def test_address_space_limit_is_named(same, program):

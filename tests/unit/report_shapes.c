@@ -447,6 +447,30 @@ static void sampled_and_tagged(struct shape *shape)
     }
 }
 
+/* Site 11 grows, site 12 was loaded at once. */
+static void leaking(struct shape *shape)
+{
+    enum { POINTS = 20 };
+    struct gos_growth *growth = &shape->evidence.growth;
+    growth->moments = room(shape, POINTS * sizeof *growth->moments);
+    growth->series = room(shape, 3 * sizeof *growth->series);
+    growth->moment_count = POINTS;
+    growth->series_count = 3;
+    for (uint32_t k = 0; k < 3; k++) {
+        growth->series[k].site = k ? 10 + k : 0;
+        growth->series[k].live_bytes = room(shape, POINTS * sizeof(uint64_t));
+    }
+    for (uint32_t i = 0; i < POINTS; i++) {
+        growth->moments[i] = (struct gos_moment){1000 * i, 500 * i, 250 * i};
+        growth->series[1].live_bytes[i] = i * 3 * GIB;
+        growth->series[2].live_bytes[i] = i ? 44 * GIB : 0;
+        growth->series[0].live_bytes[i] = (i * 3 + (i ? 44 : 0)) * GIB;
+    }
+    set_verdict(shape, GOS_VERDICT_LEAK,
+                "train.py:88 load_batch keeps more and more: it grew steadily from 0 B to 57 GiB.",
+                "Look at train.py:88 load_batch.");
+}
+
 static void plain(struct shape *shape)
 {
     (void)shape;
@@ -472,6 +496,7 @@ static const struct {
     {"hostile", hostile},
     {"crowded", crowded},
     {"sampled-and-tagged", sampled_and_tagged},
+    {"leaking", leaking},
 };
 
 bool shape_make(struct shape *shape, unsigned index)

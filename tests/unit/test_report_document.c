@@ -136,6 +136,37 @@ static void estimates_are_said_to_be_about(void **state)
     shape_release(&shape);
 }
 
+static void growth_is_a_table_of_lines_and_a_series_in_json(void **state)
+{
+    (void)state;
+    shape_named("leaking");
+    char *text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
+    char *json = shape_emit(&shape.document, GOS_FORM_JSON, NULL);
+    assert_non_null(strstr(text, "GROWTH of live memory over the last 19000 allocations"));
+    assert_non_null(
+        strstr(text, "0 B    57.00 GiB    .:-=+#   steady      train.py:88 load_batch"));
+    assert_non_null(strstr(text, "GPU 0, all together"));
+    assert_non_null(strstr(json, "{\"allocated_count\": 19000, \"freed_count\": 9500, "
+                                 "\"age_ms\": 4750}"));
+    assert_non_null(strstr(json, "{\"site\": 11, \"device\": 0, \"trend\": \"steady\", "
+                                 "\"oldest_ms\": 0, \"live_bytes\": [0, 3221225472, "));
+    assert_non_null(strstr(json, "{\"site\": 12, \"device\": 0, \"trend\": \"none\", "));
+    free(text);
+    free(json);
+    shape_release(&shape);
+}
+
+static void growth_of_a_few_moments_is_no_table(void **state)
+{
+    (void)state;
+    shape_named("leaking");
+    shape.evidence.growth.moment_count = 11;
+    char *text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
+    assert_null(strstr(text, "GROWTH"));
+    free(text);
+    shape_release(&shape);
+}
+
 static void first_screen_without_python_shows_library_and_symbol(void **state)
 {
     (void)state;
@@ -369,6 +400,8 @@ int main(void)
         cmocka_unit_test(first_screen_tells_what_why_who_and_what_to_do),
         cmocka_unit_test(sites_that_would_read_the_same_are_told_apart),
         cmocka_unit_test(estimates_are_said_to_be_about),
+        cmocka_unit_test(growth_is_a_table_of_lines_and_a_series_in_json),
+        cmocka_unit_test(growth_of_a_few_moments_is_no_table),
         cmocka_unit_test(first_screen_without_python_shows_library_and_symbol),
         cmocka_unit_test(first_screen_says_in_a_line_that_nothing_could_be_tried),
         cmocka_unit_test(first_screen_names_the_processes_that_hold_the_memory),

@@ -1,0 +1,154 @@
+#include "leak.h"
+
+#include "saturate.h"
+
+typedef uint64_t clock_of_points[GOS_TREND_POINTS_MOST];
+
+/* The newest points, as many as the test takes. */
+static size_t points_of(const struct gos_growth *growth, size_t *skip, clock_of_points at)
+{
+    *skip = gos_beyond(growth->moment_count, GOS_TREND_POINTS_MOST);
+    size_t count = growth->moment_count - *skip;
+    for (size_t i = 0; i < count; i++)
+        at[i] = growth->moments[*skip + i].allocated_count;
+    return count;
+}
+
+enum gos_trend gos_leak_trend(const struct gos_growth *growth,
+                              const struct gos_growth_series *series)
+{
+    clock_of_points at;
+    size_t skip;
+    size_t count = points_of(growth, &skip, at);
+    return gos_trend_of(at, series->live_bytes + skip, count);
+}
+
+uint64_t gos_leak_pace(const struct gos_growth *growth, const struct gos_growth_series *series)
+{
+    clock_of_points at;
+    size_t skip;
+    size_t count = points_of(growth, &skip, at);
+    return gos_trend_pace(at, series->live_bytes + skip, count, 1000);
+}
+
+const struct gos_growth_series *gos_leak_series(const struct gos_growth *growth, uint32_t site,
+                                                uint32_t device)
+{
+    for (size_t i = 0; i < growth->series_count; i++)
+        if (growth->series[i].site == site && growth->series[i].device == device)
+            return &growth->series[i];
+    return NULL;
+}
+
+static uint64_t growth_of(const struct gos_growth *growth, const struct gos_growth_series *series)
+{
+    return gos_trend_growth(series->live_bytes, growth->moment_count);
+}
+
+static uint64_t later_growth(const struct gos_growth *growth,
+                             const struct gos_growth_series *series)
+{
+    size_t skip = growth->moment_count / 2;
+    return gos_trend_growth(series->live_bytes + skip, growth->moment_count - skip);
+}
+
+/* Was what it holds longest already there when its growth had begun? */
+static bool keeps_from_the_start(const struct gos_growth *growth,
+                                 const struct gos_growth_series *series)
+{
+    uint64_t begun = series->live_bytes[0] + growth_of(growth, series) / 4;
+    size_t i = 0;
+    while (i + 1 < growth->moment_count && series->live_bytes[i] < begun)
+        i++;
+    return series->oldest_ms <= growth->moments[i].age_ms;
+}
+
+static bool others_came_and_went(const struct gos_growth *growth,
+                                 const struct gos_growth_series *series)
+{
+    size_t rises = 0;
+    size_t busy = 0;
+    for (size_t i = 1; i < growth->moment_count; i++) {
+        if (series->live_bytes[i] <= series->live_bytes[i - 1])
+            continue;
+        rises++;
+        busy += growth->moments[i].freed_count > growth->moments[i - 1].freed_count;
+    }
+    return 4 * busy >= 3 * rises;
+}
+
+/* Most of the device's growth; and the device grew with it, rather than others shrank for it. */
+static bool is_most(uint64_t part, uint64_t whole)
+{
+    return part > whole / 2 && part / 2 <= whole;
+}
+
+/* The two sites of the device that grew steadily and most; returns how many there are. */
+static size_t rank_growers(const struct gos_growth *growth, uint32_t device, struct gos_leak *leak)
+{
+    uint64_t most = 0;
+    uint64_t second = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < growth->series_count; i++) {
+        const struct gos_growth_series *series = &growth->series[i];
+        if (series->site == 0 || series->device != device ||
+            gos_leak_trend(growth, series) != GOS_TREND_STEADY)
+            continue;
+        uint64_t grown = growth_of(growth, series);
+        count++;
+        if (grown > most) {
+            leak->next = leak->site;
+            second = most;
+            leak->site = series;
+            most = grown;
+        } else if (grown > second) {
+            leak->next = series;
+            second = grown;
+        }
+    }
+    return count;
+}
+
+static bool is_kept_by_one(const struct gos_growth *growth, uint64_t missing_bytes,
+                           struct gos_leak *leak)
+{
+    uint64_t part = later_growth(growth, leak->site);
+    uint64_t whole = later_growth(growth, leak->device);
+    leak->grown_bytes = growth_of(growth, leak->site);
+    if (leak->grown_bytes < missing_bytes || !is_most(part, whole) ||
+        !keeps_from_the_start(growth, leak->site))
+        return false;
+    leak->share_permille = (uint32_t)gos_lesser(1000, part / (whole / 1000 + 1));
+    return true;
+}
+
+static bool is_by_many(const struct gos_growth *growth, uint64_t missing_bytes, size_t growers,
+                       struct gos_leak *leak)
+{
+    leak->grown_bytes = growth_of(growth, leak->device);
+    return growers >= 2 && leak->grown_bytes > 0 && leak->grown_bytes >= missing_bytes &&
+           !is_most(later_growth(growth, leak->site), later_growth(growth, leak->device));
+}
+
+static enum gos_growth_kind kind_of(const struct gos_growth *growth, uint32_t device,
+                                    uint64_t missing_bytes, struct gos_leak *leak)
+{
+    size_t growers = rank_growers(growth, device, leak);
+    if (!leak->device || growers == 0)
+        return GOS_GROWTH_NONE;
+    if (is_kept_by_one(growth, missing_bytes, leak))
+        return others_came_and_went(growth, leak->site) ? GOS_GROWTH_LEAK : GOS_GROWTH_UNFREED;
+    return is_by_many(growth, missing_bytes, growers, leak) ? GOS_GROWTH_OF_MANY : GOS_GROWTH_NONE;
+}
+
+void gos_leak_find(const struct gos_evidence *evidence, uint32_t device, uint64_t missing_bytes,
+                   struct gos_leak *leak)
+{
+    const struct gos_growth *growth = &evidence->growth;
+    *leak = (struct gos_leak){.device = gos_leak_series(growth, 0, device)};
+    leak->kind = kind_of(growth, device, missing_bytes, leak);
+    if (leak->kind == GOS_GROWTH_NONE)
+        leak->site = NULL;
+    if (leak->kind != GOS_GROWTH_OF_MANY)
+        leak->next = NULL;
+}

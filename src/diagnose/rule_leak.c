@@ -1,0 +1,155 @@
+/* One line keeps more and more: measured, but never proof (leak.h). */
+#include <string.h>
+
+#include "../track/site.h"
+#include "holder.h"
+#include "leak.h"
+#include "library.h"
+#include "rule.h"
+#include "wording.h"
+
+static const char *amount(const struct gos_situation *s, uint64_t bytes)
+{
+    return gos_wording_bytes(s->evidence, bytes);
+}
+
+static const char *site_words(const struct gos_situation *s, uint32_t site)
+{
+    const char *words = gos_holder_site_words(s->evidence, site);
+    return words[0] ? words : "a line without a name";
+}
+
+/* Between the first sample and now. */
+static uint64_t span_count(const struct gos_situation *s)
+{
+    const struct gos_growth *growth = &s->evidence->growth;
+    return growth->moments[growth->moment_count - 1].allocated_count -
+           growth->moments[0].allocated_count;
+}
+
+/* "from 8.0 MiB to 15.01 GiB over 3842 allocations" */
+static const char *course(const struct gos_situation *s, const struct gos_growth_series *series)
+{
+    const struct gos_growth *growth = &s->evidence->growth;
+    return gos_wording(s->evidence, "from %s to %s over %s", amount(s, series->live_bytes[0]),
+                       amount(s, series->live_bytes[growth->moment_count - 1]),
+                       gos_wording_count(s->evidence, span_count(s), "allocation"));
+}
+
+static void say_pace(const struct gos_situation *s, const struct gos_leak *leak,
+                     struct gos_verdict *verdict)
+{
+    uint64_t pace = gos_leak_pace(&s->evidence->growth, leak->site);
+    uint64_t left = s->free_bytes / (pace / 1000 + 1);
+    const char *rest =
+        left ? gos_wording(s->evidence, "; what is free would have lasted for about %llu more",
+                           (unsigned long long)left)
+             : "";
+    if (pace)
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence, "Lately it took about %s per 1000 allocations%s.",
+                                    amount(s, pace), rest));
+}
+
+static void say_share(const struct gos_situation *s, const struct gos_leak *leak,
+                      struct gos_verdict *verdict)
+{
+    gos_verdict_say(verdict,
+                    gos_wording(s->evidence,
+                                "In the later half of that it made up %u %% of all growth on the "
+                                "device, while other memory came and went.",
+                                (leak->share_permille + 5) / 10));
+}
+
+/* The one that met the end need not be the one that brought it about. */
+static void say_victim(const struct gos_situation *s, const struct gos_leak *leak,
+                       struct gos_verdict *verdict)
+{
+    const struct gos_growth *growth = &s->evidence->growth;
+    uint32_t victim = s->request->site;
+    const char *words = gos_holder_site_words(s->evidence, victim);
+    const struct gos_growth_series *series = gos_leak_series(growth, victim, leak->site->device);
+    if (victim == leak->site->site || !words[0] ||
+        (series && gos_leak_trend(growth, series) == GOS_TREND_STEADY))
+        return;
+    uint64_t held = series ? series->live_bytes[growth->moment_count - 1] : 0;
+    gos_verdict_say(verdict,
+                    gos_wording(s->evidence,
+                                "%s, where it failed, is not the cause: it holds %s and does not "
+                                "grow.",
+                                words, held ? amount(s, held) : "nothing"));
+}
+
+static void advise(const struct gos_situation *s, const struct gos_leak *leak,
+                   struct gos_verdict *verdict)
+{
+    const struct gos_site *site = gos_site_get(leak->site->site);
+    gos_verdict_advise(verdict, gos_wording(s->evidence,
+                                            "Look at %s: what it allocates is kept (in a list, a "
+                                            "cache, a closure). Free it, or bound it.",
+                                            site_words(s, leak->site->site)));
+    if (site && site->python_count)
+        gos_verdict_advise(verdict, "In a training loop keep numbers, not tensors with their "
+                                    "graph: loss.item(), tensor.detach().cpu().");
+    gos_verdict_advise(verdict, "If that line is meant to keep it all (loading, a cache without "
+                                "a limit), the program needs more than the device has.");
+}
+
+/* Growth of a cache's own memory may be unused memory, of which another requester gets nothing. */
+static bool may_be_cached(const struct gos_situation *s, const struct gos_leak *leak)
+{
+    const char *library = gos_holder_of_site(leak->site->site);
+    return gos_library_caches(library) && strcmp(library, s->requester) != 0;
+}
+
+static void find(const struct gos_situation *s, struct gos_leak *leak)
+{
+    gos_leak_find(s->evidence, (uint32_t)s->device->ordinal, s->missing_bytes, leak);
+}
+
+bool gos_rule_leak(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    struct gos_leak leak;
+    if (!s->on_device || s->missing_bytes == 0)
+        return false;
+    find(s, &leak);
+    if (leak.kind != GOS_GROWTH_LEAK || may_be_cached(s, &leak))
+        return false;
+    verdict->code = GOS_VERDICT_LEAK;
+    verdict->confidence = GOS_CONFIDENCE_LIKELY;
+    verdict->summary = gos_wording(s->evidence, "%s keeps more and more: it grew steadily %s.",
+                                   site_words(s, leak.site->site), course(s, leak.site));
+    gos_verdict_say(verdict, gos_situation_arithmetic(s));
+    say_pace(s, &leak, verdict);
+    say_share(s, &leak, verdict);
+    say_victim(s, &leak, verdict);
+    advise(s, &leak, verdict);
+    return true;
+}
+
+static const char *largest_growers(const struct gos_situation *s, const struct gos_leak *leak)
+{
+    const char *first = site_words(s, leak->site->site);
+    const char *second = leak->next ? site_words(s, leak->next->site) : first;
+    if (strcmp(first, second) == 0)
+        return first;
+    return gos_wording(s->evidence, "%s, %s", first, second);
+}
+
+void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    struct gos_leak leak;
+    find(s, &leak);
+    if (leak.kind == GOS_GROWTH_OF_MANY)
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence,
+                                    "Live memory grew %s, by many lines together: larger work, "
+                                    "not a leak of one line. Most by %s.",
+                                    course(s, leak.device), largest_growers(s, &leak)));
+    if (leak.kind == GOS_GROWTH_UNFREED)
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence,
+                                    "%s grew steadily %s while hardly anything was freed: it "
+                                    "loads more than fits, or it leaks.",
+                                    site_words(s, leak.site->site), course(s, leak.site)));
+}
