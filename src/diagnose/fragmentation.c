@@ -137,7 +137,7 @@ void gos_fragmentation_make(const struct gos_evidence *evidence,
                             const struct gos_device_evidence *device,
                             struct gos_fragmentation *fragmentation)
 {
-    *fragmentation = (struct gos_fragmentation){0};
+    *fragmentation = (struct gos_fragmentation){.block_lost_count = device->small_lost};
     struct map_walk walk = {.out = fragmentation};
     for (size_t i = 0; i < device->small_count; i++)
         add_small(&walk, &device->smalls[i]);
@@ -149,5 +149,7 @@ void gos_fragmentation_make(const struct gos_evidence *evidence,
     fragmentation->block_permille = permille(stuck, gos_plus(stuck, free_bytes));
     struct gos_pool_sum pools;
     gos_pool_sum_make(evidence, device, &pools);
-    fragmentation->pool_permille = permille(pools.idle_bytes, pools.reserved_bytes);
+    uint64_t unused = gos_plus(pools.idle_bytes, pools.pending_bytes);
+    uint64_t kept = gos_lesser(pools.idle_bytes, gos_beyond(unused, pools.unpinned_bytes));
+    fragmentation->pool_permille = permille(kept, unused);
 }

@@ -164,7 +164,7 @@ static void advise_pins(const struct gos_situation *s, struct gos_verdict *verdi
 static enum gos_confidence confidence_in_blocks(const struct gos_situation *s)
 {
     bool sure = s->strict && s->device->own_bytes_known && !s->ledger->clamped &&
-                s->missing_bytes <= s->stuck_bytes;
+                s->fragmentation->block_lost_count == 0 && s->missing_bytes <= s->stuck_bytes;
     return sure ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
 }
 
@@ -186,6 +186,12 @@ bool gos_rule_blocks_fragmented(const struct gos_situation *s, struct gos_verdic
         verdict, gos_wording(s->evidence, "%s shared by small allocations, %llu at most half used.",
                              gos_wording_count(s->evidence, s->fragmentation->block_count, "block"),
                              (unsigned long long)s->fragmentation->block_pinned_count));
+    if (s->fragmentation->block_lost_count)
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence,
+                                    "The map lacks %llu small allocations, so that less than this "
+                                    "is unused.",
+                                    (unsigned long long)s->fragmentation->block_lost_count));
     say_pins(s, verdict);
     advise_pins(s, verdict);
     return true;

@@ -6,6 +6,8 @@ observe_sources := \
     environment.c \
     evidence.c \
     host.c \
+    kernel_module.c \
+    not_seen.c \
     observe.c \
     peek.c \
     pool_state.c \
@@ -15,5 +17,6 @@ observe_sources := \
     snapshot.c \
     sort.c \
     streams.c \
+    torch_version.c \
     versions.c \
     wheel.c
