@@ -133,6 +133,21 @@ static uint32_t permille(uint64_t part, uint64_t whole)
     return whole ? (uint32_t)gos_lesser(part * 1000 / whole, 1000) : 0;
 }
 
+/*
+ * Freed behind work that may still run: it is late, not in pieces.  Of a stream
+ * that has finished nobody can see whether the host waited for it.
+ */
+static uint64_t late_bytes(const struct gos_evidence *evidence, int ordinal)
+{
+    uint64_t late = 0;
+    for (size_t i = 0; i < evidence->stream_count; i++) {
+        const struct gos_stream_evidence *stream = &evidence->streams[i];
+        if ((int)stream->device == ordinal && (stream->running || !stream->asked))
+            late = gos_plus(late, stream->freed_bytes);
+    }
+    return late;
+}
+
 void gos_fragmentation_make(const struct gos_evidence *evidence,
                             const struct gos_device_evidence *device,
                             struct gos_fragmentation *fragmentation)
@@ -150,6 +165,7 @@ void gos_fragmentation_make(const struct gos_evidence *evidence,
     struct gos_pool_sum pools;
     gos_pool_sum_make(evidence, device, &pools);
     uint64_t unused = gos_plus(pools.idle_bytes, pools.pending_bytes);
-    uint64_t kept = gos_lesser(pools.idle_bytes, gos_beyond(unused, pools.unpinned_bytes));
+    uint64_t kept = gos_lesser(gos_beyond(unused, pools.unpinned_bytes),
+                               gos_beyond(unused, late_bytes(evidence, device->ordinal)));
     fragmentation->pool_permille = permille(kept, unused);
 }

@@ -127,6 +127,8 @@ static void pieces_of_pools_are_what_live_memory_keeps_there(void **state)
     (void)state;
     struct scene scene = {.pool_live = 3000, .pool_idle = 1000, .pool_pending = 1000};
     assert_int_equal(pool_permille_of(&scene), 500);
+    scene.pending_done = true;
+    assert_int_equal(pool_permille_of(&scene), 1000);
     scene.pool_pending = 0;
     assert_int_equal(pool_permille_of(&scene), 1000);
     scene.pool2_idle = 3000;

@@ -506,6 +506,23 @@ static void imported_pools_are_on_the_exporters_account(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+static void imported_memory_is_on_no_line_of_ours(void **state)
+{
+    (void)state;
+    static struct gos_evidence evidence;
+    struct gos_ledger ledger;
+    struct scene scene = {.app = 100, .others = 5000};
+    scene_evidence(&scene, &evidence);
+    evidence.devices[0].live[GOS_KIND_IMPORTED].live_bytes = 4 * GIB;
+    evidence.devices[0].live[GOS_KIND_HANDLE].live_bytes = 4 * GIB;
+    gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+    assert_adds_up(&ledger);
+    assert_int_equal(ledger.own_bytes, 612 * MIB);
+    assert_int_equal(line_mib(&ledger, GOS_LEDGER_OTHERS), 5000);
+    assert_false(ledger.clamped);
+    gos_scratch_release(&evidence.scratch);
+}
+
 static void unreadable_device_has_an_empty_ledger(void **state)
 {
     (void)state;
@@ -539,6 +556,7 @@ int main(void)
         cmocka_unit_test(pending_is_the_same_in_both_readings_of_used),
         cmocka_unit_test(silent_pools_are_counted_by_our_books),
         cmocka_unit_test(imported_pools_are_on_the_exporters_account),
+        cmocka_unit_test(imported_memory_is_on_no_line_of_ours),
         cmocka_unit_test(unreadable_device_has_an_empty_ledger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
