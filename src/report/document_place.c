@@ -216,8 +216,7 @@ static void emit_host(const struct gos_evidence *evidence, struct gos_emitter *e
                host->address_limit_bytes);
     gos_emitter_bytes(emitter, GOS_FIELD("address_used_bytes", "address space used"),
                       host->address_used_bytes);
-    gos_emitter_bytes(emitter,
-                      GOS_FIELD("reserved_address_bytes", "reserved by cuMemAddressReserve"),
+    gos_emitter_bytes(emitter, GOS_FIELD("reserved_address_bytes", "address space reserved"),
                       evidence->host_live[GOS_KIND_ADDRESS].live_bytes);
     gos_emitter_bytes(emitter, GOS_FIELD("mapped_address_bytes", "of that, mapped"),
                       mapped_bytes(evidence));
