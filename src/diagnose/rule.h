@@ -39,6 +39,7 @@ gos_rule gos_rule_pending_free;
 gos_rule gos_rule_pool_held;
 gos_rule gos_rule_blocks_fragmented;
 gos_rule gos_rule_pool_fragmented;
+gos_rule gos_rule_pool_pieces;
 gos_rule gos_rule_cache_opaque;
 /* rule_exhausted.c: it is all in use. */
 gos_rule gos_rule_others;

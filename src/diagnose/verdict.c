@@ -30,6 +30,7 @@ static gos_rule *const rules[] = {
     gos_rule_pool_held,
     gos_rule_blocks_fragmented,
     gos_rule_pool_fragmented,
+    gos_rule_pool_pieces,
     gos_rule_shared_memory,
     gos_rule_others,
     gos_rule_cache_opaque,
