@@ -113,6 +113,8 @@ step "build the tests" make -k -j"$jobs" tests
 for kind in unit fault stress fuzz; do
     binaries "$kind"
 done
+matrix=$BUILD/tests/unit/test_diagnose_matrix
+[ ! -x "$matrix" ] || "$matrix" 2>/dev/null | grep '^|'
 simulator
 counted "integration" scripts/run-hosts.sh tests/integration
 counted "address and undefined-behaviour sanitizers" make -j"$jobs" asan

@@ -101,6 +101,8 @@ static void load_steps(struct gos_report *report, const json_t *array)
 
 static void load_process(struct gos_evidence *evidence, const json_t *from)
 {
+    evidence->uid_known = gos_value_has(from, "uid");
+    evidence->uid = (uint32_t)gos_value_number(from, "uid", 0);
     evidence->pid = (int)gos_value_signed(from, "pid", 0);
     evidence->initialised_pid = (int)gos_value_signed(from, "initialised_pid", 0);
     evidence->rank = (int)gos_value_signed(from, "rank", -1);
@@ -157,6 +159,14 @@ static int check_schema(const json_t *root)
     return -EINVAL;
 }
 
+static void load_mismatches(struct gos_diagnosis *diagnosis, const json_t *array)
+{
+    const char *lines[GOS_MISMATCH_MAX];
+    diagnosis->mismatch_count = load_strings(lines, GOS_MISMATCH_MAX, array);
+    for (size_t i = 0; i < diagnosis->mismatch_count; i++)
+        diagnosis->mismatches[i].line = lines[i];
+}
+
 static void load_facts(struct gos_loaded *loaded, const json_t *root)
 {
     struct gos_evidence *evidence = &loaded->evidence;
@@ -172,6 +182,7 @@ static void load_facts(struct gos_loaded *loaded, const json_t *root)
     evidence->incomplete_count = load_strings(
         evidence->incomplete, sizeof evidence->incomplete / sizeof evidence->incomplete[0],
         json_object_get(root, "incomplete"));
+    load_mismatches(&loaded->diagnosis, json_object_get(root, "mismatches"));
     load_verdict(loaded, json_object_get(root, "verdict"));
     load_request(&evidence->request, json_object_get(root, "request"));
     load_steps(report, json_object_get(root, "recovery"));

@@ -32,6 +32,13 @@ static void load_numbers(struct gos_device_evidence *device, const json_t *from)
     device->unmapped_physical_bytes = gos_value_number(from, "unmapped_physical_bytes", 0);
     device->large_rounding_bytes = gos_value_number(from, "large_rounding_bytes", 0);
     device->small_count = (size_t)gos_value_number(from, "small_count", 0);
+    device->small_lost = gos_value_number(from, "small_lost", 0);
+    device->mig = gos_value_bool(from, "mig");
+    device->mps = gos_value_bool(from, "mps");
+    device->context_count = (uint32_t)gos_value_number(from, "context_count", 0);
+    device->bar1_known = gos_value_has(from, "bar1_total_bytes");
+    device->bar1_total_bytes = gos_value_number(from, "bar1_total_bytes", 0);
+    device->bar1_used_bytes = gos_value_number(from, "bar1_used_bytes", 0);
     gos_value_copy(from, "name", device->name, sizeof device->name);
     gos_value_copy(from, "uuid", device->uuid, sizeof device->uuid);
 }
@@ -74,6 +81,7 @@ static void load_fragmentation(struct gos_fragmentation *fragmentation, const js
     fragmentation->block_pinned_count = gos_value_number(from, "block_pinned_count", 0);
     fragmentation->block_live_bytes = gos_value_number(from, "block_live_bytes", 0);
     fragmentation->block_stuck_bytes = gos_value_number(from, "block_stuck_bytes", 0);
+    fragmentation->block_lost_count = gos_value_number(from, "block_lost_count", 0);
     fragmentation->block_permille = (uint32_t)gos_value_number(from, "block_permille", 0);
     fragmentation->pool_permille = (uint32_t)gos_value_number(from, "pool_permille", 0);
     load_pins(fragmentation, json_object_get(from, "pins"));

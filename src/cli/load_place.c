@@ -67,6 +67,7 @@ static void load_process(struct gos_process_evidence *process, const json_t *fro
     process->used_bytes = gos_value_number(from, "used_bytes", UINT64_MAX);
     process->relation = gos_value_word(from, "relation", gos_relation_code, 4, GOS_PROCESS_UNSEEN);
     process->zombie = gos_value_bool(from, "zombie");
+    process->mps_server = gos_value_bool(from, "mps_server");
     process->uid = (uint32_t)gos_value_number(from, "uid", 0);
     gos_value_copy(from, "name", process->name, sizeof process->name);
 }
@@ -150,6 +151,11 @@ static void load_host(struct gos_evidence *evidence, const json_t *from)
     host->address_limit_bytes = gos_value_number(from, "address_limit_bytes", UINT64_MAX);
     host->address_used_bytes = gos_value_number(from, "address_used_bytes", 0);
     host->locked_limit_bytes = gos_value_number(from, "locked_limit_bytes", UINT64_MAX);
+    host->locked_used_bytes = gos_value_number(from, "locked_used_bytes", 0);
+    host->pinned_used_bytes = gos_value_number(from, "pinned_used_bytes", 0);
+    host->overcommit_mode = (int)gos_value_signed(from, "overcommit_mode", -1);
+    host->commit_limit_bytes = gos_value_number(from, "commit_limit_bytes", 0);
+    host->committed_bytes = gos_value_number(from, "committed_bytes", 0);
     host->cgroup_limit_bytes = gos_value_number(from, "cgroup_limit_bytes", UINT64_MAX);
     host->cgroup_used_bytes = gos_value_number(from, "cgroup_used_bytes", 0);
     host->map_count = gos_value_number(from, "map_count", 0);

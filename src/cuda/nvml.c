@@ -32,6 +32,10 @@ struct nvml_memory_v2 {
 };
 #define NVML_MEMORY_V2 ((unsigned)sizeof(struct nvml_memory_v2) | 2u << 24)
 
+struct nvml_bar1 {
+    unsigned long long total, free, used;
+};
+
 struct nvml_process {
     unsigned pid;
     unsigned long long used; /* all ones: not available */
@@ -54,6 +58,8 @@ typedef int list_fn(void *device, unsigned *count, struct nvml_process *processe
     FUNCTION(mps, (void *, unsigned *, struct nvml_process *),                                     \
              "nvmlDeviceGetMPSComputeRunningProcesses_v3",                                         \
              "nvmlDeviceGetMPSComputeRunningProcesses_v2")                                         \
+    FUNCTION(is_mig, (void *, unsigned *), "nvmlDeviceIsMigDeviceHandle", NULL)                    \
+    FUNCTION(bar1, (void *, struct nvml_bar1 *), "nvmlDeviceGetBAR1MemoryInfo", NULL)              \
     FUNCTION(driver_version, (char *, unsigned), "nvmlSystemGetDriverVersion", NULL)
 
 static struct {
@@ -265,6 +271,27 @@ int gos_nvml_processes(void *handle, struct gos_nvml_process *processes, size_t 
     /* Devices without displays or MPS refuse these two; that is no error. */
     (void)add_list(nvml.graphics, handle, processes, max, count);
     (void)add_list(nvml.mps, handle, processes, max, count);
+    return 0;
+}
+
+int gos_nvml_is_mig(void *handle, bool *is_mig)
+{
+    unsigned answer = 0;
+    int error = is_open() && nvml.is_mig ? error_of(nvml.is_mig(handle, &answer)) : -ENOENT;
+
+    *is_mig = error == 0 && answer != 0;
+    return error;
+}
+
+int gos_nvml_bar1(void *handle, uint64_t *total_bytes, uint64_t *used_bytes)
+{
+    struct nvml_bar1 answer = {0};
+    int error = is_open() && nvml.bar1 ? error_of(nvml.bar1(handle, &answer)) : -ENOENT;
+
+    if (error != 0)
+        return error;
+    *total_bytes = answer.total;
+    *used_bytes = answer.used;
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #ifndef GOS_CUDA_NVML_H
 #define GOS_CUDA_NVML_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,10 @@ int gos_nvml_device(const uint8_t uuid[16], void **handle);
 int gos_nvml_memory(void *handle, struct gos_nvml_memory *memory);
 /* Compute, graphics and MPS clients without repetition; *count in: room, out: filled. */
 int gos_nvml_processes(void *handle, struct gos_nvml_process *processes, size_t *count);
+/* Is the handle an instance of a partitioned card? */
+int gos_nvml_is_mig(void *handle, bool *is_mig);
+/* The window of the card's memory that the host and its peers see. */
+int gos_nvml_bar1(void *handle, uint64_t *total_bytes, uint64_t *used_bytes);
 int gos_nvml_driver_version(char *buffer, size_t bytes);
 void gos_nvml_reset_after_fork(void);
 

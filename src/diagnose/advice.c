@@ -10,6 +10,12 @@
 static const char *torch_item(const struct gos_situation *s, const char *item)
 {
     const char *name = gos_setting_torch_name(s->evidence);
+    const char *late = gos_setting_late(s->evidence, name);
+    if (late)
+        return gos_wording(s->evidence,
+                           "Set %s before CUDA is first used: %s came too late to be read (and "
+                           "let it have %s).",
+                           name, late, item);
     if (gos_setting_get(s->evidence, name))
         return gos_wording(s->evidence, "Add %s to %s.", item, name);
     return gos_wording(s->evidence, "Set %s=%s.", name, item);
@@ -40,15 +46,9 @@ static void advise_cupy(const struct gos_situation *s, struct gos_verdict *verdi
         gos_verdict_advise(verdict, "Limit its pool: CUPY_GPU_MEMORY_LIMIT=80%.");
 }
 
-static bool is_off(const char *value)
-{
-    return value &&
-           (strcmp(value, "false") == 0 || strcmp(value, "False") == 0 || strcmp(value, "0") == 0);
-}
-
 static void advise_jax(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!is_off(gos_setting_get(s->evidence, "XLA_PYTHON_CLIENT_PREALLOCATE")))
+    if (!gos_setting_is_off(s->evidence, "XLA_PYTHON_CLIENT_PREALLOCATE"))
         gos_verdict_advise(verdict, "Do not let JAX take the device in advance: "
                                     "XLA_PYTHON_CLIENT_PREALLOCATE=false.");
     if (!is_set(s, "XLA_PYTHON_CLIENT_MEM_FRACTION"))
@@ -59,7 +59,7 @@ static void advise_jax(const struct gos_situation *s, struct gos_verdict *verdic
 
 static void advise_tensorflow(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!is_set(s, "TF_FORCE_GPU_ALLOW_GROWTH"))
+    if (!gos_setting_is_on(s->evidence, "TF_FORCE_GPU_ALLOW_GROWTH"))
         gos_verdict_advise(verdict, "Do not let TensorFlow take the device in advance: "
                                     "TF_FORCE_GPU_ALLOW_GROWTH=true.");
     gos_verdict_advise(verdict, "Or give it a share: "

@@ -1,6 +1,7 @@
 /* The parts in order: ledgers, block maps, holders, verdict. */
 #include "diagnosis.h"
 #include "holder.h"
+#include "requirement.h"
 
 static bool is_about_host(const struct gos_request *request)
 {
@@ -53,6 +54,7 @@ void gos_diagnose(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis
 {
     *diagnosis = (struct gos_diagnosis){.evidence = evidence, .device = -1};
     make_devices(evidence, diagnosis);
+    gos_requirements_check(evidence, diagnosis);
     diagnosis->device = device_in_question(evidence, diagnosis);
     gos_holders_make(evidence,
                      diagnosis->device >= 0 ? (uint32_t)diagnosis->device : GOS_DEVICE_HOST,

@@ -62,7 +62,16 @@ struct gos_ledger {
     bool clamped;
 };
 
-/* --- fragmentation: the share of unused memory that cannot serve the request --------------- */
+/*
+ * --- fragmentation: the share of unused memory that cannot serve the request ---------------
+ *
+ * Of each layer: unused memory in pieces smaller than the request, over its
+ * unused memory.  A piece of the driver's is the unused rest of a shared 2 MiB
+ * block; what the driver calls free is paged, so that a request which fits is
+ * served whatever lies between: it is no piece.  A pool's pieces are what the
+ * driver did not take back, though it takes whole chunks: the unused bytes of
+ * pools in which something is still live.
+ */
 
 struct gos_fragmentation {
     /* 2 MiB blocks of small device allocations. */
@@ -70,9 +79,10 @@ struct gos_fragmentation {
     uint64_t block_live_bytes;
     uint64_t block_stuck_bytes;  /* unused, in blocks that something still pins */
     uint64_t block_pinned_count; /* blocks at most half used */
+    uint64_t block_lost_count;   /* small allocations that the map lacks: it overstates */
     /* Driver blocks: stuck / (stuck + free), in 1/1000; 0 when nothing is unused. */
     uint32_t block_permille;
-    /* Pools: (reserved − used) that could not be given back / reserved, in 1/1000. */
+    /* Pools: unused bytes of pools with live memory / all unused bytes, in 1/1000. */
     uint32_t pool_permille;
     /* Sites that keep blocks at most half used, by stuck bytes, descending. */
     struct {
@@ -136,8 +146,17 @@ struct gos_verdict {
     uint64_t idle_bytes;    /* trim */
 };
 
+/* Versions or paths that do not fit together, and what to change. */
+struct gos_mismatch {
+    const char *line; /* with the paths that were loaded */
+    const char *advice;
+};
+#define GOS_MISMATCH_MAX 8
+
 struct gos_diagnosis {
     const struct gos_evidence *evidence;
+    struct gos_mismatch mismatches[GOS_MISMATCH_MAX]; /* the most telling first */
+    size_t mismatch_count;
     int device; /* ordinal that the verdict is about, -1 for the host */
     struct gos_ledger ledgers[GOS_DEVICE_MAX]; /* of the devices that are present */
     struct gos_fragmentation fragmentation[GOS_DEVICE_MAX];

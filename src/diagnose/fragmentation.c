@@ -133,11 +133,26 @@ static uint32_t permille(uint64_t part, uint64_t whole)
     return whole ? (uint32_t)gos_lesser(part * 1000 / whole, 1000) : 0;
 }
 
+/*
+ * Freed behind work that may still run: it is late, not in pieces.  Of a stream
+ * that has finished nobody can see whether the host waited for it.
+ */
+static uint64_t late_bytes(const struct gos_evidence *evidence, int ordinal)
+{
+    uint64_t late = 0;
+    for (size_t i = 0; i < evidence->stream_count; i++) {
+        const struct gos_stream_evidence *stream = &evidence->streams[i];
+        if ((int)stream->device == ordinal && (stream->running || !stream->asked))
+            late = gos_plus(late, stream->freed_bytes);
+    }
+    return late;
+}
+
 void gos_fragmentation_make(const struct gos_evidence *evidence,
                             const struct gos_device_evidence *device,
                             struct gos_fragmentation *fragmentation)
 {
-    *fragmentation = (struct gos_fragmentation){0};
+    *fragmentation = (struct gos_fragmentation){.block_lost_count = device->small_lost};
     struct map_walk walk = {.out = fragmentation};
     for (size_t i = 0; i < device->small_count; i++)
         add_small(&walk, &device->smalls[i]);
@@ -149,5 +164,8 @@ void gos_fragmentation_make(const struct gos_evidence *evidence,
     fragmentation->block_permille = permille(stuck, gos_plus(stuck, free_bytes));
     struct gos_pool_sum pools;
     gos_pool_sum_make(evidence, device, &pools);
-    fragmentation->pool_permille = permille(pools.idle_bytes, pools.reserved_bytes);
+    uint64_t unused = gos_plus(pools.idle_bytes, pools.pending_bytes);
+    uint64_t kept = gos_lesser(gos_beyond(unused, pools.unpinned_bytes),
+                               gos_beyond(unused, late_bytes(evidence, device->ordinal)));
+    fragmentation->pool_permille = permille(kept, unused);
 }

@@ -9,6 +9,7 @@ diagnose_sources := \
     ledger.c \
     library.c \
     pool_sum.c \
+    requirement.c \
     rule_call.c \
     rule_exhausted.c \
     rule_host.c \

@@ -81,9 +81,20 @@ struct crowd {
     bool numberless; /* one of them has no number: its bytes stay on the hidden line */
 };
 
-static void add_process(struct crowd *crowd, const struct gos_process_evidence *process)
+/*
+ * While we are not listed ourselves, an MPS server's number may be ours: then it
+ * is nobody's and stays on the hidden line.
+ */
+static bool has_number(const struct entry_book *book, const struct gos_process_evidence *process)
 {
-    if (process->used_bytes == UINT64_MAX)
+    return process->used_bytes != UINT64_MAX &&
+           (!process->mps_server || book->device->own_bytes_known);
+}
+
+static void add_process(const struct entry_book *book, struct crowd *crowd,
+                        const struct gos_process_evidence *process)
+{
+    if (!has_number(book, process))
         crowd->numberless = true;
     else
         crowd->bytes = gos_plus(crowd->bytes, process->used_bytes);
@@ -107,12 +118,12 @@ static void enter_processes(struct entry_book *book)
         if (process->device != book->device->ordinal)
             continue;
         if (process->relation == GOS_PROCESS_CHILD)
-            add_process(&children, process);
+            add_process(book, &children, process);
         else if (process->relation == GOS_PROCESS_OTHER)
-            add_process(&others, process);
+            add_process(book, &others, process);
         /* One of the pids that /proc does not know may be ours while we are not listed. */
         else if (process->relation == GOS_PROCESS_UNSEEN && book->device->own_bytes_known)
-            add_process(&others, process);
+            add_process(book, &others, process);
     }
     enter_crowd(book, GOS_LEDGER_CHILDREN, &children);
     enter_crowd(book, GOS_LEDGER_OTHERS, &others);
@@ -187,7 +198,8 @@ static void claim_derived(struct entry_book *book, uint64_t stuck_bytes)
 {
     claim_at_most(book, GOS_LEDGER_ROUNDING, book->device->large_rounding_bytes,
                   GOS_SOURCE_DERIVED);
-    claim_at_most(book, GOS_LEDGER_HALF_EMPTY, stuck_bytes, GOS_SOURCE_DERIVED);
+    claim_at_most(book, GOS_LEDGER_HALF_EMPTY, stuck_bytes,
+                  book->device->small_lost ? GOS_SOURCE_UNKNOWN : GOS_SOURCE_DERIVED);
     if (book->pools.unplaced_bytes) {
         uint64_t unplaced = gos_lesser(book->pools.unplaced_bytes, book->room);
         book->room -= unplaced;

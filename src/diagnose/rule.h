@@ -18,6 +18,7 @@ gos_rule gos_rule_forked;
 gos_rule gos_rule_in_capture;
 gos_rule gos_rule_mps_limit;
 gos_rule gos_rule_driver_or_context;
+gos_rule gos_rule_first_allocation;
 /* rule_request.c: the size says it. */
 gos_rule gos_rule_not_a_size;
 gos_rule gos_rule_larger_than_device;
@@ -25,6 +26,9 @@ gos_rule gos_rule_larger_than_empty;
 /* rule_host.c: the host's memory and limits. */
 gos_rule gos_rule_address_limit;
 gos_rule gos_rule_host_memory;
+gos_rule gos_rule_shared_memory;
+gos_rule gos_rule_locked_limit;
+gos_rule gos_rule_commit_limit;
 gos_rule gos_rule_cgroup;
 gos_rule gos_rule_map_count;
 gos_rule gos_rule_address_space;
@@ -35,6 +39,7 @@ gos_rule gos_rule_pending_free;
 gos_rule gos_rule_pool_held;
 gos_rule gos_rule_blocks_fragmented;
 gos_rule gos_rule_pool_fragmented;
+gos_rule gos_rule_pool_pieces;
 gos_rule gos_rule_cache_opaque;
 /* rule_exhausted.c: it is all in use. */
 gos_rule gos_rule_others;

@@ -3,6 +3,7 @@
 
 #include "../cuda/error.h"
 #include "rule.h"
+#include "setting.h"
 #include "wording.h"
 
 enum {
@@ -23,6 +24,8 @@ static const struct {
      "Let the CUDA runtime start before the first allocation (cuInit, or any runtime call)."},
     {4, "CUDA has shut down already: the process is ending",
      "Free and allocate before main returns, not in destructors of static objects."},
+    {35, "the driver is older than the CUDA runtime needs",
+     "Update the driver, or use a build for an older CUDA."},
     {34, "the stub libcuda of the toolkit was loaded instead of the driver's",
      "Take the toolkit's lib64/stubs out of LD_LIBRARY_PATH."},
     {36, "the call needs a newer driver than the one that is installed",
@@ -62,13 +65,22 @@ static const char *meaning_of(int result)
     return gos_cuda_error_text(result);
 }
 
-static const char *advice_for(int result)
+/* Codes that say that versions do not fit: there the files that were found say more. */
+static bool is_about_versions(int result)
+{
+    return (result >= 34 && result <= 36) || result == 803 || result == 804;
+}
+
+static const char *advice_for(const struct gos_situation *s, int result)
 {
     for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
         if (causes[i].result == result)
             return causes[i].advice;
     if (gos_cuda_error_is_sticky(result))
-        return "Find the kernel: run with CUDA_LAUNCH_BLOCKING=1, or under compute-sanitizer.";
+        return gos_setting_is_on(s->evidence, "CUDA_LAUNCH_BLOCKING")
+                   ? "Find the kernel: run under compute-sanitizer."
+                   : "Find the kernel: run with CUDA_LAUNCH_BLOCKING=1, or under "
+                     "compute-sanitizer.";
     return "Look up the error code; memory is not the reason.";
 }
 
@@ -135,6 +147,26 @@ bool gos_rule_mps_limit(const struct gos_situation *s, struct gos_verdict *verdi
     return true;
 }
 
+static void say_mismatches(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    for (size_t i = 0; i < s->diagnosis->mismatch_count; i++) {
+        const struct gos_mismatch *mismatch = &s->diagnosis->mismatches[i];
+        gos_verdict_say(verdict, gos_wording(s->evidence, "Does not fit: %s.", mismatch->line));
+        gos_verdict_advise(verdict, mismatch->advice);
+    }
+}
+
+static void say_loaded(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    for (size_t i = 0; i < s->evidence->version_count; i++) {
+        const struct gos_version *version = &s->evidence->versions[i];
+        if (strstr(version->what, "driver") || strstr(version->what, "libcuda") ||
+            strstr(version->what, "kernel"))
+            gos_verdict_say(verdict, gos_wording(s->evidence, "Loaded: %s %s %s", version->what,
+                                                 version->version, version->path));
+    }
+}
+
 bool gos_rule_driver_or_context(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     int result = s->request->result;
@@ -148,12 +180,33 @@ bool gos_rule_driver_or_context(const struct gos_situation *s, struct gos_verdic
     if (sticky && sticky != result)
         gos_verdict_say(verdict, gos_wording(s->evidence, "The first error was %d (%s).", sticky,
                                              gos_cuda_error_name(sticky)));
-    for (size_t i = 0; i < s->evidence->version_count; i++) {
-        const struct gos_version *version = &s->evidence->versions[i];
-        if (strstr(version->what, "driver") || strstr(version->what, "libcuda"))
-            gos_verdict_say(verdict, gos_wording(s->evidence, "Loaded: %s %s %s", version->what,
-                                                 version->version, version->path));
-    }
-    gos_verdict_advise(verdict, advice_for(result));
+    say_mismatches(s, verdict);
+    say_loaded(s, verdict);
+    if (!is_about_versions(result) || s->diagnosis->mismatch_count == 0)
+        gos_verdict_advise(verdict, advice_for(s, result));
+    return true;
+}
+
+/*
+ * Memory is there, nothing was allocated yet, and versions do not fit: then the
+ * context is suspected before anything else, though code 2 does not prove it.
+ */
+bool gos_rule_first_allocation(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    bool is_first = s->evidence->allocated_count == 0;
+    bool short_of_device = s->on_device && s->missing_bytes > 0;
+    if (!s->out_of_memory || !is_first || short_of_device || s->on_host ||
+        s->diagnosis->mismatch_count == 0)
+        return false;
+    verdict->code = GOS_VERDICT_DRIVER_OR_CONTEXT;
+    verdict->confidence = GOS_CONFIDENCE_LIKELY;
+    verdict->summary =
+        gos_wording(s->evidence,
+                    "The first allocation of the process failed while the device has room, and "
+                    "%s.",
+                    s->diagnosis->mismatches[0].line);
+    gos_verdict_say(verdict, code_line(s));
+    say_mismatches(s, verdict);
+    say_loaded(s, verdict);
     return true;
 }

@@ -5,6 +5,7 @@
 #include "holder.h"
 #include "rule.h"
 #include "saturate.h"
+#include "setting.h"
 #include "wording.h"
 
 #define NAMED_PROCESSES 4
@@ -41,10 +42,22 @@ static const struct gos_process_evidence *next_neighbour(const struct gos_situat
     return best;
 }
 
-static const char *relation_words(const struct gos_process_evidence *process)
+static bool is_of_other_user(const struct gos_situation *s,
+                             const struct gos_process_evidence *process)
+{
+    return s->evidence->uid_known && process->relation == GOS_PROCESS_OTHER &&
+           process->uid != s->evidence->uid;
+}
+
+static const char *relation_words(const struct gos_situation *s,
+                                  const struct gos_process_evidence *process)
 {
     if (process->zombie)
         return "dead but not yet reaped";
+    if (process->mps_server)
+        return "what it holds may be its clients'";
+    if (is_of_other_user(s, process))
+        return gos_wording(s->evidence, "of another user, uid %u", process->uid);
     if (process->relation == GOS_PROCESS_CHILD)
         return "a child of this program";
     if (process->relation == GOS_PROCESS_UNSEEN)
@@ -56,7 +69,7 @@ static const char *relation_words(const struct gos_process_evidence *process)
 static const char *process_words(const struct gos_situation *s,
                                  const struct gos_process_evidence *process)
 {
-    const char *relation = relation_words(process);
+    const char *relation = relation_words(s, process);
     bool named = process->name[0] != '\0';
     bool related = relation[0] != '\0';
     return gos_wording(s->evidence, "pid %u%s%s%s%s%s", process->pid, named || related ? " (" : "",
@@ -114,6 +127,16 @@ static void say_shares(const struct gos_situation *s, struct gos_verdict *verdic
                                          amount(s, s->tracked_bytes)));
 }
 
+/* Nobody is told to set what is set; a single device that is visible may have brothers. */
+static const char *other_device(const struct gos_situation *s)
+{
+    const char *visible = gos_setting_get(s->evidence, "CUDA_VISIBLE_DEVICES");
+    if (visible)
+        return gos_wording(s->evidence,
+                           ", or choose other devices (CUDA_VISIBLE_DEVICES is now %s)", visible);
+    return ", or use another device (CUDA_VISIBLE_DEVICES)";
+}
+
 static void advise_neighbours(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_process_evidence *largest = next_neighbour(s, NULL);
@@ -126,10 +149,10 @@ static void advise_neighbours(const struct gos_situation *s, struct gos_verdict 
         gos_verdict_advise(verdict, "Keep CUDA out of worker processes, or end workers that are "
                                     "done: each holds a context of its own.");
     else if (largest)
-        gos_verdict_advise(verdict, gos_wording(s->evidence,
-                                                "End %s if it is not needed, or use another "
-                                                "device (CUDA_VISIBLE_DEVICES).",
-                                                process_words(s, largest)));
+        gos_verdict_advise(verdict,
+                           gos_wording(s->evidence, "%s %s if it is not needed%s.",
+                                       is_of_other_user(s, largest) ? "Let its owner end" : "End",
+                                       process_words(s, largest), other_device(s)));
     gos_verdict_advise(verdict, "On the host, outside of containers: nvidia-smi "
                                 "--query-compute-apps=pid,name,used_memory --format=csv");
 }
@@ -217,6 +240,32 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
         gos_advise_torch_pieces(s, verdict);
 }
 
+/* A context that loads every kernel takes memory before the program asks for any. */
+#define LARGE_CONTEXT_BYTES (1ull << 30)
+
+static void say_first(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (s->evidence->allocated_count == 0)
+        gos_verdict_say(verdict, "It is the first allocation of the process: what it holds is its "
+                                 "context and modules.");
+    if (line_bytes(s, GOS_LEDGER_CONTEXT) >= LARGE_CONTEXT_BYTES &&
+        gos_setting_is(s->evidence, "CUDA_MODULE_LOADING", "EAGER"))
+        gos_verdict_advise(verdict, gos_wording(s->evidence,
+                                                "Load kernels when they are used: "
+                                                "CUDA_MODULE_LOADING is EAGER, and %s are context "
+                                                "and modules.",
+                                                amount(s, line_bytes(s, GOS_LEDGER_CONTEXT))));
+}
+
+/* What a lazily loaded kernel needs on a full device could have been taken early. */
+static void advise_loading(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (s->request->kind == GOS_KIND_NONE &&
+        !gos_setting_is(s->evidence, "CUDA_MODULE_LOADING", "EAGER"))
+        gos_verdict_advise(verdict, "Load kernels before the memory is full: run the work once at "
+                                    "the start, or set CUDA_MODULE_LOADING=EAGER.");
+}
+
 bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (!s->on_device || s->missing_bytes == 0 || s->tracked_bytes == 0)
@@ -225,12 +274,14 @@ bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict
     verdict->confidence = nothing_could_help(s) ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
     verdict->summary = process_summary(s);
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
+    say_first(s, verdict);
     say_top_sites(s, verdict);
     gos_verdict_say_growth(s, verdict);
+    advise_loading(s, verdict);
     if (s->neighbours_bytes + s->hidden_bytes)
         gos_verdict_say(verdict, gos_wording(s->evidence, "Other processes hold only %s.",
                                              amount(s, s->neighbours_bytes + s->hidden_bytes)));
-    gos_advise_less(s, verdict);
     say_opaque(s, verdict);
+    gos_advise_less(s, verdict);
     return true;
 }

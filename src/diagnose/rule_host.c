@@ -137,6 +137,80 @@ bool gos_rule_cgroup(const struct gos_situation *s, struct gos_verdict *verdict)
     return true;
 }
 
+/* What a call has to lock: pinned memory is mapped by the driver and not counted here. */
+bool gos_rule_locked_limit(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    const struct gos_host_evidence *host = &s->evidence->host;
+    bool locks = s->request->kind == GOS_KIND_REGISTERED || s->request->kind == GOS_KIND_HOST;
+    bool limited = host->locked_limit_bytes != UINT64_MAX && host->locked_limit_bytes != 0;
+    uint64_t room = gos_beyond(host->locked_limit_bytes, host->locked_used_bytes);
+    if (!s->out_of_memory || !locks || !limited || s->asked_bytes <= room)
+        return false;
+    verdict->code = GOS_VERDICT_HOST_LIMIT;
+    /* NVIDIA's own kernel module pins without asking this limit; RDMA and WSL's do ask. */
+    verdict->confidence = GOS_CONFIDENCE_POSSIBLE;
+    verdict->summary =
+        gos_wording(s->evidence,
+                    "%s to be pinned; RLIMIT_MEMLOCK (ulimit -l) leaves %s of its %s, where the "
+                    "system counts pinned memory.",
+                    ask_words(s), gos_wording_bytes(s->evidence, room),
+                    gos_wording_bytes(s->evidence, host->locked_limit_bytes));
+    gos_verdict_advise(verdict, "Raise the limit: ulimit -l unlimited (containers: "
+                                "--ulimit memlock=-1).");
+    return true;
+}
+
+/* In mode 2 the kernel refuses what it could not keep, however much is free. */
+bool gos_rule_commit_limit(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    const struct gos_host_evidence *host = &s->evidence->host;
+    uint64_t room = gos_beyond(host->commit_limit_bytes, host->committed_bytes);
+    uint64_t need = s->on_host && s->asked_bytes ? s->asked_bytes : HOST_STARVED_BYTES;
+    if (!s->out_of_memory || host->overcommit_mode != 2 || host->commit_limit_bytes == 0 ||
+        s->request->kind == GOS_KIND_REGISTERED || !device_has_room(s) || room >= need)
+        return false;
+    verdict->code = GOS_VERDICT_HOST_LIMIT;
+    verdict->confidence = GOS_CONFIDENCE_LIKELY;
+    verdict->summary = gos_wording(
+        s->evidence,
+        "%s asked for; vm.overcommit_memory is 2, and of the %s that it lets the system promise "
+        "%s are left.",
+        ask_words(s), gos_wording_bytes(s->evidence, host->commit_limit_bytes),
+        gos_wording_bytes(s->evidence, room));
+    say_device_room(s, verdict);
+    gos_verdict_advise(verdict, "Raise vm.overcommit_ratio on the host, or set "
+                                "vm.overcommit_memory=0.");
+    return true;
+}
+
+/*
+ * An integrated GPU's memory is the host's: what nobody is seen to hold there
+ * are the host's own programs and its file cache, not a hidden neighbour.
+ */
+bool gos_rule_shared_memory(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (!s->on_device || !s->device->integrated || s->missing_bytes == 0 ||
+        s->hidden_bytes < s->missing_bytes || s->neighbours_bytes >= s->missing_bytes)
+        return false;
+    verdict->code = GOS_VERDICT_HOST_MEMORY;
+    verdict->confidence = GOS_CONFIDENCE_LIKELY;
+    verdict->summary =
+        gos_wording(s->evidence,
+                    "This GPU shares the host's memory, of which the host's own programs and file "
+                    "cache take %s.",
+                    gos_wording_bytes(s->evidence, s->hidden_bytes));
+    gos_verdict_say(verdict, gos_situation_arithmetic(s));
+    gos_verdict_say(
+        verdict,
+        gos_wording(s->evidence,
+                    "The host calls %s available (cache that gives way "
+                    "is counted in).",
+                    gos_wording_bytes(s->evidence, s->evidence->host.memory_available_bytes)));
+    gos_verdict_advise(verdict, "End what else runs on the host, or let it drop its file cache "
+                                "(sync; sysctl -w vm.drop_caches=1).");
+    return true;
+}
+
 bool gos_rule_map_count(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_host_evidence *host = &s->evidence->host;

@@ -55,6 +55,8 @@ bool gos_rule_unexplained(const struct gos_situation *s, struct gos_verdict *ver
     verdict->summary = summary_of(s);
     say_device(s, verdict);
     say_host(s, verdict);
+    if (s->diagnosis->mismatch_count > 0)
+        gos_verdict_advise(verdict, s->diagnosis->mismatches[0].advice);
     gos_verdict_advise(verdict, "Run the same again: memory that other processes gave back in "
                                 "the meantime leaves no trace.");
     gos_verdict_advise(verdict, "Keep the JSON report: it has every number that was seen.");

@@ -108,9 +108,21 @@ static void say_pool(const struct gos_situation *s, struct gos_verdict *verdict)
                                           amount(s, pool->threshold_bytes)));
 }
 
+/*
+ * Before it fails the driver takes whole chunks back from pools, so what lies
+ * idle between live buffers afterwards is pieces.  Pools without anything live
+ * can give all of theirs, once the host has waited.
+ */
+static uint64_t givable_bytes(const struct gos_situation *s)
+{
+    uint64_t graphs = (uint64_t)s->ledger->lines[GOS_LEDGER_GRAPH_IDLE].bytes;
+    uint64_t pools = gos_beyond(s->idle_bytes, graphs);
+    return graphs + (s->pools.complete ? gos_lesser(pools, s->pools.unpinned_bytes) : pools);
+}
+
 bool gos_rule_pool_held(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!is_short(s) || s->missing_bytes > s->idle_bytes)
+    if (!is_short(s) || s->missing_bytes > givable_bytes(s))
         return false;
     verdict->code = GOS_VERDICT_CACHE_HELD;
     verdict->confidence = surely_returns(s) ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
@@ -164,7 +176,7 @@ static void advise_pins(const struct gos_situation *s, struct gos_verdict *verdi
 static enum gos_confidence confidence_in_blocks(const struct gos_situation *s)
 {
     bool sure = s->strict && s->device->own_bytes_known && !s->ledger->clamped &&
-                s->missing_bytes <= s->stuck_bytes;
+                s->fragmentation->block_lost_count == 0 && s->missing_bytes <= s->stuck_bytes;
     return sure ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
 }
 
@@ -186,6 +198,12 @@ bool gos_rule_blocks_fragmented(const struct gos_situation *s, struct gos_verdic
         verdict, gos_wording(s->evidence, "%s shared by small allocations, %llu at most half used.",
                              gos_wording_count(s->evidence, s->fragmentation->block_count, "block"),
                              (unsigned long long)s->fragmentation->block_pinned_count));
+    if (s->fragmentation->block_lost_count)
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence,
+                                    "The map lacks %llu small allocations, so that less than this "
+                                    "is unused.",
+                                    (unsigned long long)s->fragmentation->block_lost_count));
     say_pins(s, verdict);
     advise_pins(s, verdict);
     return true;
@@ -207,6 +225,26 @@ bool gos_rule_pool_fragmented(const struct gos_situation *s, struct gos_verdict 
     gos_verdict_advise(verdict, "Take long-lived and short-lived buffers from different pools.");
     gos_verdict_advise(verdict, "Allocate the large buffers first, or trim the pool "
                                 "(cudaMemPoolTrimTo) between phases.");
+    return true;
+}
+
+/* The same of pools that the request is not served from. */
+bool gos_rule_pool_pieces(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (!is_short(s) || s->missing_bytes > s->idle_bytes)
+        return false;
+    verdict->code = GOS_VERDICT_FRAGMENTED;
+    verdict->confidence = GOS_CONFIDENCE_LIKELY;
+    verdict->summary = gos_wording(
+        s->evidence,
+        "Memory pools of this process have %s unused between live buffers; the driver takes back "
+        "whole chunks only.",
+        amount(s, s->idle_bytes));
+    gos_verdict_say(verdict, gos_situation_arithmetic(s));
+    say_pool(s, verdict);
+    gos_verdict_advise(verdict, "Take long-lived and short-lived buffers from different pools, so "
+                                "that one of them empties.");
+    gos_verdict_advise(verdict, "Allocate the large buffers first.");
     return true;
 }
 

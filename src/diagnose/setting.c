@@ -3,18 +3,65 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../base/text.h"
 #include "holder.h"
 
 static const char *const torch_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
 
+static const struct gos_variable *find(const struct gos_evidence *evidence, const char *name)
+{
+    for (size_t i = 0; i < evidence->variable_count; i++)
+        if (strcmp(evidence->variables[i].name, name) == 0)
+            return &evidence->variables[i];
+    return NULL;
+}
+
+/* What is set and empty counts as not set: so it does for everybody who reads these. */
+static const char *unless_empty(const char *value)
+{
+    return value && value[0] ? value : NULL;
+}
+
 const char *gos_setting_get(const struct gos_evidence *evidence, const char *name)
 {
-    for (size_t i = 0; i < evidence->variable_count; i++) {
-        const struct gos_variable *variable = &evidence->variables[i];
-        if (strcmp(variable->name, name) == 0)
-            return variable->at_start ? variable->at_start : variable->value;
-    }
-    return NULL;
+    const struct gos_variable *variable = find(evidence, name);
+    if (!variable)
+        return NULL;
+    return unless_empty(variable->at_start ? variable->at_start : variable->value);
+}
+
+const char *gos_setting_late(const struct gos_evidence *evidence, const char *name)
+{
+    const struct gos_variable *variable = find(evidence, name);
+    bool late = variable && variable->at_start && !variable->at_start[0];
+    return late ? unless_empty(variable->value) : NULL;
+}
+
+bool gos_setting_is(const struct gos_evidence *evidence, const char *name, const char *value)
+{
+    const char *set = gos_setting_get(evidence, name);
+    return set && gos_text_is_word(set, strlen(set), value);
+}
+
+static bool is_any(const struct gos_evidence *evidence, const char *name,
+                   const char *const values[4])
+{
+    for (int i = 0; i < 4; i++)
+        if (gos_setting_is(evidence, name, values[i]))
+            return true;
+    return false;
+}
+
+bool gos_setting_is_on(const struct gos_evidence *evidence, const char *name)
+{
+    static const char *const values[] = {"1", "true", "on", "yes"};
+    return is_any(evidence, name, values);
+}
+
+bool gos_setting_is_off(const struct gos_evidence *evidence, const char *name)
+{
+    static const char *const values[] = {"0", "false", "off", "no"};
+    return is_any(evidence, name, values);
 }
 
 static const char *skip_blanks(const char *at)
@@ -80,5 +127,7 @@ bool gos_setting_torch_expandable(const struct gos_evidence *evidence)
 
 const char *gos_setting_torch_name(const struct gos_evidence *evidence)
 {
-    return gos_setting_get(evidence, torch_names[0]) ? torch_names[0] : torch_names[1];
+    bool newer =
+        gos_setting_get(evidence, torch_names[0]) || gos_setting_late(evidence, torch_names[0]);
+    return newer ? torch_names[0] : torch_names[1];
 }

@@ -10,8 +10,19 @@
 
 #include "../observe/evidence.h"
 
-/* NULL when it is not set (or not on the allow-list). */
+/* NULL when it was not set at first CUDA use (or is not on the allow-list). */
 const char *gos_setting_get(const struct gos_evidence *evidence, const char *name);
+
+/* It has that value, upper and lower case alike. */
+bool gos_setting_is(const struct gos_evidence *evidence, const char *name, const char *value);
+/* It has a value that means yes: "1", "true", "on", "yes". */
+bool gos_setting_is_on(const struct gos_evidence *evidence, const char *name);
+/* It has a value that means no: "0", "false", "off", "no". */
+bool gos_setting_is_off(const struct gos_evidence *evidence, const char *name);
+
+/* Its value now, where it was set only after the first CUDA use, when nobody reads it; else NULL.
+ */
+const char *gos_setting_late(const struct gos_evidence *evidence, const char *name);
 
 /*
  * The value of `key` in PyTorch's allocator configuration

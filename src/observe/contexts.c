@@ -69,6 +69,15 @@ uint64_t gos_contexts_of(const struct gos_contexts *contexts, uint32_t device)
     return 0;
 }
 
+uint32_t gos_contexts_count(const struct gos_contexts *contexts, uint32_t device)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < contexts->count; i++)
+        count += contexts->devices[i] == device;
+    return count;
+}
+
 static bool can_visit(void)
 {
     return gos_driver.cuCtxGetCurrent != NULL && gos_driver.cuCtxSetCurrent != NULL &&

@@ -29,6 +29,9 @@ void gos_contexts_collect(struct gos_contexts *contexts, const struct gos_snapsh
 /* A context of that device, 0 if none is known. */
 uint64_t gos_contexts_of(const struct gos_contexts *contexts, uint32_t device);
 
+/* How many contexts of that device are known. */
+uint32_t gos_contexts_count(const struct gos_contexts *contexts, uint32_t device);
+
 /* A visit to a context: what has to be undone. */
 struct gos_contexts_visit {
     CUcontext before;

@@ -6,6 +6,10 @@
 #include "../base/text.h"
 #include "../cuda/error.h"
 #include "../cuda/nvml.h"
+#include "not_seen.h"
+
+/* CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which CUDA 12.0's headers do not have. */
+#define ATTRIBUTE_MPS_ENABLED ((CUdevice_attribute)133)
 
 static bool has_memory(const struct gos_device_evidence *device)
 {
@@ -36,14 +40,19 @@ static void read_name(struct gos_device_evidence *device, CUdevice handle)
     memcpy(device->name, name, sizeof(name));
 }
 
-static void read_integrated(struct gos_device_evidence *device, CUdevice handle)
+static bool has_attribute(CUdevice handle, CUdevice_attribute attribute)
 {
     int value = 0;
 
-    device->integrated = gos_driver.cuDeviceGetAttribute != NULL &&
-                         gos_driver.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_INTEGRATED,
-                                                         handle) == CUDA_SUCCESS &&
-                         value != 0;
+    return gos_driver.cuDeviceGetAttribute != NULL &&
+           gos_driver.cuDeviceGetAttribute(&value, attribute, handle) == CUDA_SUCCESS && value != 0;
+}
+
+/* An older driver does not know the second one and says so; then it is not set. */
+static void read_nature(struct gos_device_evidence *device, CUdevice handle)
+{
+    device->integrated = has_attribute(handle, CU_DEVICE_ATTRIBUTE_INTEGRATED);
+    device->mps = has_attribute(handle, ATTRIBUTE_MPS_ENABLED);
 }
 
 /* The newer call gives a MIG instance's own uuid, by which NVML can find it. */
@@ -129,6 +138,7 @@ static void read_device(struct gos_evidence *evidence, struct gos_device_evidenc
     uint64_t context = gos_contexts_of(contexts, (uint32_t)device->ordinal);
     CUdevice handle;
 
+    device->context_count = gos_contexts_count(contexts, (uint32_t)device->ordinal);
     if (gos_driver.cuDeviceGet == NULL ||
         gos_driver.cuDeviceGet(&handle, device->ordinal) != CUDA_SUCCESS)
         return;
@@ -137,7 +147,7 @@ static void read_device(struct gos_evidence *evidence, struct gos_device_evidenc
         return;
     read_name(device, handle);
     read_uuid(device, handle, ids);
-    read_integrated(device, handle);
+    read_nature(device, handle);
     read_memory(evidence, device, handle, context);
 }
 
@@ -194,20 +204,6 @@ void gos_device_state_graphs(struct gos_evidence *evidence)
     }
 }
 
-static const char *nvml_words(int status)
-{
-    switch (status) {
-    case -ENOENT:
-        return "NVML is not there";
-    case -EACCES:
-        return "NVML refuses, as under MIG";
-    case -ENOTSUP:
-        return "NVML does not support it here";
-    default:
-        return "NVML failed";
-    }
-}
-
 static int read_nvml(struct gos_device_evidence *device, struct gos_device_ids *ids)
 {
     struct gos_nvml_memory memory = {0};
@@ -226,6 +222,11 @@ static int read_nvml(struct gos_device_evidence *device, struct gos_device_ids *
     device->nvml_reserved_bytes = memory.reserved_bytes;
     device->nvml_free_bytes = memory.free_bytes;
     device->nvml_used_bytes = memory.used_bytes;
+    (void)gos_nvml_is_mig(ids->nvml[device->ordinal], &device->mig);
+    if (device->mig)
+        memcpy(device->uuid, "MIG", 3);
+    device->bar1_known = gos_nvml_bar1(ids->nvml[device->ordinal], &device->bar1_total_bytes,
+                                       &device->bar1_used_bytes) == 0;
     return 0;
 }
 
@@ -237,9 +238,6 @@ void gos_device_state_nvml(struct gos_evidence *evidence, struct gos_device_ids 
         if (!device->present)
             continue;
         device->nvml_status = read_nvml(device, ids);
-        if (device->nvml_status != 0)
-            gos_evidence_incomplete_format(evidence,
-                                           "GPU %u: driver reserve and use by processes (%s)",
-                                           ordinal, nvml_words(device->nvml_status));
+        gos_not_seen_nvml(evidence, device);
     }
 }

@@ -25,6 +25,7 @@ static const char *const allowed[] = {
     "TORCH_*",
     "XLA_*",
     "JAX_*",
+    "TF_FORCE_GPU_ALLOW_GROWTH",
     "TF_GPU_*",
     "CUPY_*",
     "RANK",

@@ -114,9 +114,12 @@ struct gos_stream_evidence {
 struct gos_device_evidence {
     int ordinal;
     char name[96];
-    char uuid[48]; /* "GPU-…", "" unknown */
-    bool integrated;
-    bool present; /* false: a context never existed, nothing was read */
+    char uuid[48];          /* "GPU-…", "" unknown */
+    bool integrated;        /* its memory is the host's */
+    bool mps;               /* contexts on it are shared through an MPS server */
+    bool mig;               /* an instance of a partitioned card, by NVML */
+    uint32_t context_count; /* of this process, as far as they are known */
+    bool present;           /* false: a context never existed, nothing was read */
 
     bool driver_known; /* cuMemGetInfo answered */
     uint64_t driver_total_bytes;
@@ -130,6 +133,9 @@ struct gos_device_evidence {
     int processes_status; /* 0, or why the list could not be had */
     bool own_bytes_known; /* our pid was in NVML's list, with a number */
     uint64_t own_bytes;   /* this process by NVML */
+    bool bar1_known;      /* the window through which others reach the device's memory */
+    uint64_t bar1_total_bytes;
+    uint64_t bar1_used_bytes;
 
     struct gos_total live[GOS_KIND_COUNT]; /* on our books */
     uint64_t peak_bytes;
@@ -140,6 +146,7 @@ struct gos_device_evidence {
     /* Small allocations of the device, ascending by address. */
     struct gos_small *smalls;
     size_t small_count;
+    uint64_t small_lost; /* others, for which there was no room: the block map lacks them */
     /* Rounding of the larger DEVICE allocations to whole 2 MiB blocks. */
     uint64_t large_rounding_bytes;
 };
@@ -152,6 +159,7 @@ struct gos_process_evidence {
     uint64_t used_bytes;        /* UINT64_MAX: not available */
     enum gos_relation relation; /* UNSEEN: a pid that /proc does not know (another namespace) */
     bool zombie;
+    bool mps_server; /* what it holds may belong to its clients */
     uint32_t uid;
     char name[64]; /* comm, "" unknown */
 };
@@ -162,6 +170,11 @@ struct gos_host_evidence {
     uint64_t address_limit_bytes; /* RLIMIT_AS, UINT64_MAX unlimited */
     uint64_t address_used_bytes;  /* VmSize */
     uint64_t locked_limit_bytes;  /* RLIMIT_MEMLOCK */
+    uint64_t locked_used_bytes;   /* VmLck */
+    uint64_t pinned_used_bytes;   /* VmPin: by drivers, beside what is locked */
+    uint64_t commit_limit_bytes;  /* of the whole system; binds in overcommit mode 2 only */
+    uint64_t committed_bytes;     /* of that, promised already */
+    int overcommit_mode;          /* vm.overcommit_memory: 0, 1, 2; -1 unknown */
     uint64_t cgroup_limit_bytes;  /* of the tightest group; UINT64_MAX none or unknown */
     uint64_t cgroup_used_bytes;   /* of that group, without file cache that can be dropped */
     uint64_t map_count;
@@ -186,6 +199,8 @@ struct gos_evidence {
     struct gos_request request; /* .api NULL: a snapshot or exit report, nothing failed */
 
     int pid;
+    bool uid_known;
+    uint32_t uid;
     int initialised_pid;      /* which process called cuInit; differs after fork; 0 unknown */
     int rank;                 /* of the job, -1 unknown */
     int world;                /* ranks in the job, -1 unknown */

@@ -21,15 +21,44 @@ static void read_memory(struct gos_evidence *evidence)
         !gos_procfs_bytes(text, "MemTotal:", &host->memory_total_bytes) ||
         !gos_procfs_bytes(text, "MemAvailable:", &host->memory_available_bytes))
         gos_evidence_incomplete(evidence, "the host's memory (/proc/meminfo)");
+    else if (gos_procfs_bytes(text, "CommitLimit:", &host->commit_limit_bytes))
+        gos_procfs_bytes(text, "Committed_AS:", &host->committed_bytes);
 }
 
-static void read_address_space(struct gos_evidence *evidence)
+static void read_overcommit(struct gos_evidence *evidence)
 {
+    uint64_t mode;
+
+    evidence->host.overcommit_mode =
+        gos_procfs_read_number("/proc/sys/vm/overcommit_memory", &mode) && mode <= 2 ? (int)mode
+                                                                                     : -1;
+    if (evidence->host.overcommit_mode < 0)
+        gos_evidence_incomplete(evidence, "the host's overcommit mode");
+}
+
+static void read_uid(struct gos_evidence *evidence, const char *status)
+{
+    uint64_t uid;
+
+    evidence->uid_known = gos_procfs_number(gos_procfs_field(status, "Uid:"), &uid);
+    if (evidence->uid_known)
+        evidence->uid = (uint32_t)uid;
+}
+
+static void read_self(struct gos_evidence *evidence)
+{
+    struct gos_host_evidence *host = &evidence->host;
     char text[FILE_BYTES];
 
-    if (gos_os_read_file("/proc/self/status", text, sizeof(text)) <= 0 ||
-        !gos_procfs_bytes(text, "VmSize:", &evidence->host.address_used_bytes))
+    if (gos_os_read_file("/proc/self/status", text, sizeof(text)) <= 0) {
         gos_evidence_incomplete(evidence, "this process's address space (/proc/self/status)");
+        return;
+    }
+    if (!gos_procfs_bytes(text, "VmSize:", &host->address_used_bytes))
+        gos_evidence_incomplete(evidence, "this process's address space (/proc/self/status)");
+    gos_procfs_bytes(text, "VmLck:", &host->locked_used_bytes);
+    gos_procfs_bytes(text, "VmPin:", &host->pinned_used_bytes);
+    read_uid(evidence, text);
 }
 
 static uint64_t read_limit(struct gos_evidence *evidence, int resource, const char *words)
@@ -91,7 +120,8 @@ void gos_host_observe(struct gos_evidence *evidence)
     struct gos_host_evidence *host = &evidence->host;
 
     read_memory(evidence);
-    read_address_space(evidence);
+    read_self(evidence);
+    read_overcommit(evidence);
     host->address_limit_bytes = read_limit(evidence, RLIMIT_AS, "RLIMIT_AS");
     host->locked_limit_bytes = read_limit(evidence, RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK");
     read_groups(evidence);

@@ -7,6 +7,8 @@ observe_sources := \
     evidence.c \
     growth.c \
     host.c \
+    kernel_module.c \
+    not_seen.c \
     observe.c \
     peek.c \
     pool_state.c \
@@ -16,5 +18,6 @@ observe_sources := \
     snapshot.c \
     sort.c \
     streams.c \
+    torch_version.c \
     versions.c \
     wheel.c

@@ -17,6 +17,7 @@
 #include "environment.h"
 #include "growth.h"
 #include "host.h"
+#include "not_seen.h"
 #include "pool_state.h"
 #include "processes.h"
 #include "snapshot.h"
@@ -56,6 +57,7 @@ static void observe_self(struct gos_evidence *evidence)
     evidence->host.address_limit_bytes = UINT64_MAX;
     evidence->host.locked_limit_bytes = UINT64_MAX;
     evidence->host.cgroup_limit_bytes = UINT64_MAX;
+    evidence->host.overcommit_mode = -1;
 }
 
 /* Once a context is lost every later call fails alike, so the oldest such event tells which. */
@@ -161,6 +163,7 @@ static void observe_rest(struct gos_evidence *evidence, struct gathering *gather
     gos_environment_observe(evidence);
     gos_versions_observe(evidence);
     gos_command_line_observe(evidence);
+    gos_not_seen_devices(evidence);
     say_what_was_lost(evidence);
 }
 

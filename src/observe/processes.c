@@ -6,14 +6,15 @@
 #include "../base/os.h"
 #include "../base/text.h"
 #include "../cuda/nvml.h"
+#include "not_seen.h"
 #include "procfs.h"
 
 /* Name, State, PPid and Uid are within the first few hundred bytes of the file. */
 #define STATUS_BYTES 1024
 /* Longest line of ancestors that is followed. */
 #define ANCESTORS_MAX 64
-/* Use by no listed process below this is rounding and the driver's own. */
-#define UNLISTED_MIN_BYTES ((uint64_t)64 << 20)
+/* As the kernel cuts "nvidia-cuda-mps-server" and "nvidia-cuda-mps-control". */
+#define MPS_NAME "nvidia-cuda-mps"
 
 static bool read_status(uint32_t pid, char status[STATUS_BYTES])
 {
@@ -74,6 +75,7 @@ void gos_processes_explain(struct gos_process_evidence *process, uint32_t self)
     process->zombie = state != NULL && (*state == 'Z' || *state == 'X');
     gos_procfs_number(gos_procfs_field(status, "Uid:"), &uid);
     process->uid = (uint32_t)uid;
+    process->mps_server = strcmp(process->name, MPS_NAME) == 0;
     if (process->relation != GOS_PROCESS_SELF)
         process->relation = descends_from(status, self) ? GOS_PROCESS_CHILD : GOS_PROCESS_OTHER;
 }
@@ -107,38 +109,6 @@ static void add_process(struct gos_evidence *evidence, struct gos_device_evidenc
     evidence->processes[evidence->process_count++] = process;
 }
 
-static uint64_t sum_listed(const struct gos_nvml_process *listed, size_t count)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < count; i++)
-        if (listed[i].used_bytes != UINT64_MAX)
-            sum += listed[i].used_bytes;
-    return sum;
-}
-
-/*
- * Inside a container NVML lists only the container's own processes, on others'
- * behalf only the sum is seen.  An old NVML counts the reserve as used.
- */
-static void say_what_is_not_listed(struct gos_evidence *evidence,
-                                   const struct gos_device_evidence *device,
-                                   const struct gos_nvml_process *listed, size_t count)
-{
-    uint64_t slack = device->nvml_reserved_bytes > 0 ? UNLISTED_MIN_BYTES : (uint64_t)1 << 30;
-
-    if (device->nvml_status == 0 && device->nvml_used_bytes > sum_listed(listed, count) + slack)
-        gos_evidence_incomplete_format(
-            evidence, "GPU %d: processes that NVML does not list here (other containers or users)",
-            device->ordinal);
-    if (count >= GOS_NVML_PROCESS_MAX)
-        gos_evidence_incomplete_format(evidence, "GPU %d: processes beyond the first %d",
-                                       device->ordinal, GOS_NVML_PROCESS_MAX);
-    if (!device->own_bytes_known)
-        gos_evidence_incomplete_format(evidence, "GPU %d: this process's own use by NVML",
-                                       device->ordinal);
-}
-
 static void add_device(struct gos_evidence *evidence, struct gos_device_evidence *device,
                        void *nvml, struct gos_nvml_process *listed)
 {
@@ -151,14 +121,16 @@ static void add_device(struct gos_evidence *evidence, struct gos_device_evidence
     }
     device->processes_status = gos_nvml_processes(nvml, listed, &count);
     if (device->processes_status != 0) {
-        gos_evidence_incomplete_format(evidence, "GPU %d: processes (NVML gives no list)",
-                                       device->ordinal);
+        gos_not_seen_list(evidence, device);
         return;
     }
     count = count < GOS_NVML_PROCESS_MAX ? count : GOS_NVML_PROCESS_MAX;
     for (size_t i = 0; i < count; i++)
         add_process(evidence, device, &listed[i]);
-    say_what_is_not_listed(evidence, device, listed, count);
+    if (count >= GOS_NVML_PROCESS_MAX)
+        gos_evidence_incomplete_format(evidence, "GPU %d: processes beyond the first %d",
+                                       device->ordinal, GOS_NVML_PROCESS_MAX);
+    gos_not_seen_processes(evidence, device);
 }
 
 static size_t count_present(const struct gos_evidence *evidence)

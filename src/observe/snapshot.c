@@ -148,7 +148,7 @@ static void add_small(struct gos_snapshot *snapshot, const struct gos_allocation
     struct gos_device_evidence *device = &snapshot->evidence->devices[allocation->device];
 
     if (device->small_count == snapshot->small_room[allocation->device]) {
-        snapshot->smalls_lost++;
+        device->small_lost++;
         return;
     }
     device->smalls[device->small_count++] =
@@ -223,10 +223,13 @@ static void say_what_is_lost(const struct gos_snapshot *snapshot)
         gos_evidence_incomplete_format(
             evidence, "%llu allocations are missing from the list of sites (totals are exact)",
             (unsigned long long)snapshot->uses_lost);
-    if (snapshot->smalls_lost > 0)
-        gos_evidence_incomplete_format(
-            evidence, "%llu small allocations are missing from the map of 2 MiB blocks",
-            (unsigned long long)snapshot->smalls_lost);
+    for (uint32_t ordinal = 0; ordinal < GOS_DEVICE_MAX; ordinal++)
+        if (evidence->devices[ordinal].small_lost > 0)
+            gos_evidence_incomplete_format(
+                evidence,
+                "GPU %u: %llu small allocations are missing from the map of 2 MiB blocks: less is "
+                "stuck than it shows",
+                ordinal, (unsigned long long)evidence->devices[ordinal].small_lost);
     if (snapshot->home_pool_bytes == NULL || snapshot->home_seen == NULL)
         gos_evidence_incomplete(evidence, "live bytes by pool (no memory to add them up)");
 }

@@ -24,10 +24,9 @@ struct gos_snapshot {
     uint64_t *home_pool_bytes; /* stream-ordered live bytes by home; NULL: no memory */
     uint64_t *home_seen;       /* bitmap of homes that live allocations have */
     uint64_t uses_lost;
-    uint64_t smalls_lost;
 };
 
-/* Fills uses, devices[].live/smalls/large_rounding_bytes/peak_bytes and host_live. */
+/* Fills uses, devices[].live/smalls/small_lost/large_rounding_bytes/peak_bytes and host_live. */
 void gos_snapshot_take(struct gos_snapshot *snapshot, struct gos_evidence *evidence);
 
 /* Live bytes that are on our books for that pool. */

@@ -7,12 +7,15 @@
 #include "../base/os.h"
 #include "../base/text.h"
 #include "../cuda/nvml.h"
+#include "kernel_module.h"
+#include "torch_version.h"
 #include "wheel.h"
 
 #define PATH_BYTES 1024
 #define VERSION_BYTES 64
 #define LINKS_MAX 4
 #define LIBCUDA "libcuda.so"
+#define LIBTORCH "libtorch_cuda.so"
 
 /* A library of interest: how its file's name begins, what its path holds, its Python package. */
 struct interest {
@@ -33,7 +36,7 @@ static const struct interest interests[] = {
     {"libcusparse.so", NULL, "nvidia_cusparse"},
     {"libnccl.so", NULL, "nvidia_nccl"},
     {"libnvshmem_host.so", NULL, "nvidia_nvshmem"},
-    {"libtorch_cuda.so", NULL, "torch"},
+    {LIBTORCH, NULL, "torch"},
     {"libc10_cuda.so", NULL, "torch"},
     {"libtensorflow_framework.so", NULL, "tensorflow"},
     {"libjax_common.so", NULL, "jaxlib"},
@@ -130,6 +133,16 @@ static void add(struct gos_evidence *evidence, const char *what, const char *ver
             (struct gos_version){what, copy != NULL ? copy : "", path};
 }
 
+static void add_torch_cuda(struct gos_evidence *evidence, const struct gos_module *module,
+                           const char *package_version)
+{
+    char cuda[VERSION_BYTES];
+
+    if (strncmp(module->name, LIBTORCH, strlen(LIBTORCH)) == 0 &&
+        gos_torch_version_cuda(package_version, module->path, cuda, sizeof(cuda)) > 0)
+        add(evidence, GOS_VERSION_TORCH_CUDA, cuda, module->path);
+}
+
 /* A module's strings are permanent, so they are not copied. */
 static bool add_module(const struct gos_module *module, void *arg)
 {
@@ -139,6 +152,7 @@ static bool add_module(const struct gos_module *module, void *arg)
     if (interest != NULL) {
         find_version(interest, module, version);
         add(arg, module->name, version, module->path);
+        add_torch_cuda(arg, module, version);
     }
     return false;
 }
@@ -155,7 +169,15 @@ static void add_driver(struct gos_evidence *evidence)
         version[0] = '\0';
         gos_versions_of_file(libcuda->path, version, sizeof(version));
     }
-    add(evidence, "driver", is_precise(version) ? version : "", "");
+    add(evidence, GOS_VERSION_DRIVER, is_precise(version) ? version : "", "");
+}
+
+static void add_kernel_module(struct gos_evidence *evidence)
+{
+    char version[VERSION_BYTES];
+
+    if (gos_kernel_module_version(version, sizeof(version)) > 0)
+        add(evidence, GOS_VERSION_KERNEL_MODULE, version, GOS_KERNEL_MODULE_FILE);
 }
 
 static void add_glibc(struct gos_evidence *evidence)
@@ -174,6 +196,7 @@ void gos_versions_observe(struct gos_evidence *evidence)
         return;
     }
     add_driver(evidence);
+    add_kernel_module(evidence);
     gos_module_search(add_module, evidence);
     add_glibc(evidence);
 }

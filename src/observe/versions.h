@@ -8,6 +8,11 @@
 
 #define GOS_VERSIONS_MAX 64
 
+/* What rows are called that are not libraries' names. */
+#define GOS_VERSION_DRIVER "driver"                /* as NVML calls it, else by libcuda's file */
+#define GOS_VERSION_KERNEL_MODULE "kernel module"  /* as the kernel says */
+#define GOS_VERSION_TORCH_CUDA "torch is for CUDA" /* the release that torch was built for */
+
 void gos_versions_observe(struct gos_evidence *evidence);
 
 /*

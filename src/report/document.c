@@ -53,6 +53,7 @@ static void emit_process(const struct gos_document *document, struct gos_emitter
     gos_emitter_heading(emitter, "PROCESS");
     gos_emitter_object(emitter, "process");
     gos_emitter_signed(emitter, GOS_FIELD("pid", "process"), evidence->pid);
+    gos_emitter_bytes_if(emitter, GOS_FIELD("uid", NULL), evidence->uid_known, evidence->uid);
     gos_emitter_string(emitter, GOS_FIELD("command", "command"), evidence->command);
     gos_emitter_signed(emitter, GOS_FIELD("initialised_pid", "CUDA initialised by process"),
                        evidence->initialised_pid);

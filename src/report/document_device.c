@@ -60,13 +60,25 @@ static void emit_identity(const struct gos_document *document,
     gos_emitter_signed(emitter, GOS_FIELD("ordinal", NULL), device->ordinal);
     gos_emitter_string(emitter, GOS_FIELD("uuid", "uuid"), device->uuid[0] ? device->uuid : NULL);
     gos_emitter_string(emitter, GOS_FIELD("name", NULL), device->name);
-    gos_emitter_bool(emitter, GOS_FIELD("integrated", NULL), device->integrated);
+    gos_emitter_bool(emitter, GOS_FIELD("integrated", device->integrated ? "integrated" : NULL),
+                     device->integrated);
+    gos_emitter_bool(emitter, GOS_FIELD("mig", device->mig ? "MIG instance" : NULL), device->mig);
+    gos_emitter_bool(emitter, GOS_FIELD("mps", device->mps ? "shared through MPS" : NULL),
+                     device->mps);
+    gos_emitter_count(
+        emitter,
+        GOS_FIELD("context_count", device->context_count > 1 ? "contexts of this process" : NULL),
+        device->context_count);
     gos_emitter_bytes_if(emitter, GOS_FIELD("total_bytes", "total"), total_known, total);
     gos_emitter_bytes_if(emitter, GOS_FIELD("free_bytes", "free"), free_known, left);
     gos_emitter_bytes_if(emitter, GOS_FIELD("own_bytes", "this process by NVML"),
                          device->own_bytes_known, device->own_bytes);
     gos_emitter_bytes(emitter, GOS_FIELD("peak_bytes", "highest live sum so far"),
                       device->peak_bytes);
+    gos_emitter_bytes_if(emitter, GOS_FIELD("bar1_total_bytes", "BAR1 window"), device->bar1_known,
+                         device->bar1_total_bytes);
+    gos_emitter_bytes_if(emitter, GOS_FIELD("bar1_used_bytes", "BAR1 in use"), device->bar1_known,
+                         device->bar1_used_bytes);
 }
 
 /* Numbers that the ledger is made of; text has the ledger itself. */
@@ -84,6 +96,7 @@ static void emit_sources(const struct gos_device_evidence *device, struct gos_em
     gos_emitter_bytes(emitter, GOS_FIELD("large_rounding_bytes", NULL),
                       device->large_rounding_bytes);
     gos_emitter_count(emitter, GOS_FIELD("small_count", NULL), device->small_count);
+    gos_emitter_count(emitter, GOS_FIELD("small_lost", NULL), device->small_lost);
 }
 
 /* --- ledger --- */
@@ -232,9 +245,15 @@ static void emit_blocks(const struct gos_fragmentation *fragmentation, struct go
                       fragmentation->block_live_bytes);
     gos_emitter_bytes(emitter, GOS_FIELD("block_stuck_bytes", "unused, but pinned"),
                       fragmentation->block_stuck_bytes);
-    emit_permille(emitter, "block_permille", "share of unused memory",
+    if (fragmentation->block_lost_count > 0)
+        gos_emitter_line(emitter, "  %llu small allocations are not on this map: less is unused",
+                         (unsigned long long)fragmentation->block_lost_count);
+    gos_emitter_count(emitter, GOS_FIELD("block_lost_count", NULL),
+                      fragmentation->block_lost_count);
+    emit_permille(emitter, "block_permille", "that is, of unused memory",
                   fragmentation->block_permille);
-    emit_permille(emitter, "pool_permille", "pools: idle but kept", fragmentation->pool_permille);
+    emit_permille(emitter, "pool_permille", "pools, of their unused memory",
+                  fragmentation->pool_permille);
 }
 
 static void emit_fragmentation(const struct gos_document *document, int ordinal,

@@ -95,7 +95,20 @@ static void emit_streams(const struct gos_evidence *evidence, struct gos_emitter
 
 /* --- processes --- */
 
-static void emit_neighbour(const struct gos_process_evidence *process,
+/* For people; for programs it follows from uid and mps_server. */
+static const char *remark(const struct gos_evidence *evidence,
+                          const struct gos_process_evidence *process)
+{
+    if (process->mps_server)
+        return "MPS: its clients' memory";
+    if (evidence->uid_known && process->relation == GOS_PROCESS_OTHER &&
+        process->uid != evidence->uid)
+        return "another user's";
+    return "";
+}
+
+static void emit_neighbour(const struct gos_evidence *evidence,
+                           const struct gos_process_evidence *process,
                            const struct gos_field *field, struct gos_emitter *emitter)
 {
     gos_emitter_row(emitter, NULL);
@@ -105,21 +118,23 @@ static void emit_neighbour(const struct gos_process_evidence *process,
     gos_emitter_string(emitter, field++, gos_relation_code(process->relation));
     gos_emitter_count(emitter, field++, process->uid);
     gos_emitter_bool(emitter, field++, process->zombie);
+    gos_emitter_bool(emitter, field++, process->mps_server);
     gos_emitter_string(emitter, field++, process->name);
+    gos_emitter_string(emitter, field++, remark(evidence, process));
     gos_emitter_row_end(emitter);
 }
 
 static void emit_processes(const struct gos_evidence *evidence, struct gos_emitter *emitter)
 {
     static const struct gos_field fields[] = {
-        {"device", "GPU", 3},         {"pid", "pid", 8}, {"used_bytes", "uses", 11},
-        {"relation", "relation", -8}, {"uid", "uid", 6}, {"zombie", "zombie", -6},
-        {"name", "name", 0},
+        {"device", "GPU", 3},         {"pid", "pid", 8},     {"used_bytes", "uses", 11},
+        {"relation", "relation", -8}, {"uid", "uid", 6},     {"zombie", "zombie", -6},
+        {"mps_server", NULL, 0},      {"name", "name", -15}, {NULL, "", 0},
     };
     open_table(emitter, "processes", "PROCESSES on these GPUs", fields, COUNT_OF(fields),
                evidence->process_count);
     for (size_t i = 0; i < evidence->process_count; i++)
-        emit_neighbour(&evidence->processes[i], fields, emitter);
+        emit_neighbour(evidence, &evidence->processes[i], fields, emitter);
     gos_emitter_end(emitter);
 }
 
@@ -180,6 +195,14 @@ static void emit_host_live(const struct gos_evidence *evidence, struct gos_emitt
     gos_emitter_end(emitter);
 }
 
+static uint64_t mapped_bytes(const struct gos_evidence *evidence)
+{
+    uint64_t bytes = evidence->host_live[GOS_KIND_MAPPING].live_bytes;
+    for (unsigned i = 0; i < GOS_DEVICE_MAX; i++)
+        bytes += evidence->devices[i].live[GOS_KIND_MAPPING].live_bytes;
+    return bytes;
+}
+
 static void emit_host(const struct gos_evidence *evidence, struct gos_emitter *emitter)
 {
     const struct gos_host_evidence *host = &evidence->host;
@@ -193,8 +216,23 @@ static void emit_host(const struct gos_evidence *evidence, struct gos_emitter *e
                host->address_limit_bytes);
     gos_emitter_bytes(emitter, GOS_FIELD("address_used_bytes", "address space used"),
                       host->address_used_bytes);
+    gos_emitter_bytes(emitter, GOS_FIELD("reserved_address_bytes", "address space reserved"),
+                      evidence->host_live[GOS_KIND_ADDRESS].live_bytes);
+    gos_emitter_bytes(emitter, GOS_FIELD("mapped_address_bytes", "of that, mapped"),
+                      mapped_bytes(evidence));
     emit_limit(emitter, GOS_FIELD("locked_limit_bytes", "limit of locked memory"),
                host->locked_limit_bytes);
+    gos_emitter_bytes(emitter, GOS_FIELD("locked_used_bytes", "locked"), host->locked_used_bytes);
+    gos_emitter_bytes(emitter, GOS_FIELD("pinned_used_bytes", "pinned, by the kernel"),
+                      host->pinned_used_bytes);
+    gos_emitter_bytes(emitter, GOS_FIELD("pinned_bytes", "pinned, by CUDA calls"),
+                      evidence->host_live[GOS_KIND_HOST].live_bytes +
+                          evidence->host_live[GOS_KIND_REGISTERED].live_bytes);
+    gos_emitter_signed(emitter, GOS_FIELD("overcommit_mode", "vm.overcommit_memory"),
+                       host->overcommit_mode);
+    gos_emitter_bytes(emitter, GOS_FIELD("commit_limit_bytes", "limit of promised memory"),
+                      host->commit_limit_bytes);
+    gos_emitter_bytes(emitter, GOS_FIELD("committed_bytes", "promised"), host->committed_bytes);
     emit_limit(emitter, GOS_FIELD("cgroup_limit_bytes", "limit of the cgroup"),
                host->cgroup_limit_bytes);
     gos_emitter_bytes(emitter, GOS_FIELD("cgroup_used_bytes", "used in the cgroup"),
@@ -220,6 +258,16 @@ static void emit_versions(const struct gos_evidence *evidence, struct gos_emitte
         gos_emitter_string(emitter, &fields[2], evidence->versions[i].path);
         gos_emitter_row_end(emitter);
     }
+    gos_emitter_end(emitter);
+}
+
+static void emit_mismatches(const struct gos_diagnosis *diagnosis, struct gos_emitter *emitter)
+{
+    if (diagnosis->mismatch_count > 0)
+        gos_emitter_heading(emitter, "THESE VERSIONS DO NOT FIT TOGETHER");
+    gos_emitter_array(emitter, "mismatches");
+    for (size_t i = 0; i < diagnosis->mismatch_count; i++)
+        gos_emitter_item(emitter, diagnosis->mismatches[i].line);
     gos_emitter_end(emitter);
 }
 
@@ -310,6 +358,7 @@ void gos_document_place(const struct gos_document *document, struct gos_emitter 
     emit_events(evidence, emitter);
     emit_host(evidence, emitter);
     emit_versions(evidence, emitter);
+    emit_mismatches(document->report->diagnosis, emitter);
     emit_environment(evidence, emitter);
     emit_incomplete(evidence, emitter);
     emit_tracking(document, emitter);

@@ -220,7 +220,10 @@ static bool is_worth_telling(const struct gos_call *call, CUresult result)
     if (call->kind == GOS_KIND_NONE)
         return false;
     return result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_NO_DEVICE ||
-           result == CUDA_ERROR_INVALID_CONTEXT || gos_cuda_error_is_sticky((int)result);
+           result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_STUB_LIBRARY ||
+           result == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||
+           result == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE ||
+           gos_cuda_error_is_sticky((int)result);
 }
 
 static bool tell(struct gos_call *call, const struct gos_request *request, bool has_turn)

@@ -43,6 +43,11 @@ def test_own_live_memory_is_exhausted_by_process(same, program):
     # 12,288 of the 15,872 free MiB are live and 8,192 were asked.
     assert report.json["request"]["bytes"] == 8192 * MIB
     assert report.ledger()["live_pool"] == 12288 * MIB
+    # Nothing is idle, so nothing is trimmed and nothing asked again, and the report says why.
+    (trim,) = report.steps("trim")
+    assert (trim["result"], trim["reason"]) == ("skipped", "no pool holds idle memory")
+    assert report.json["request"]["attempts"] == 1
+    assert report.json["verdict"]["short_bytes"] == 4608 * MIB
 
 
 def test_other_process_is_named_with_its_pid(same, program, tmp_path):
@@ -158,8 +163,37 @@ def test_many_threads_failing_together_give_one_verdict(same, program):
 def test_child_after_fork_fails_alone_and_starts_with_an_empty_table(same, program):
     run = same(program("forked"))
     assert run.told("live_bytes") == [0]
-    for report in run.reports:
-        assert report.code == "forked"
+    report = run.report
+    assert (report.code, report.json["verdict"]["confidence"]) == ("forked", "proven")
+    process = report.json["process"]
+    assert process["initialised_pid"] not in (0, process["pid"])
+    assert f"Process {process['initialised_pid']} initialised CUDA" in report.text
+    assert report.json["request"]["attempts"] == 1
+    assert all(step["result"] == "skipped" for step in report.json["recovery"])
+
+
+def test_children_forked_amid_other_threads_get_their_error_and_end(same, program):
+    run = same(program("forked_busy"), env={"GPUOOMSHIM_REPORT_MAX": "1"})
+    assert {report.code for report in run.reports} == {"forked"}
+
+
+def test_pinned_memory_that_the_host_lacks_leaves_the_device_alone(same, program):
+    report = same(program("host_memory"), "available").report
+    assert report.code == "host-memory"
+    assert report.outcome == "failed"
+    verdict = report.json["verdict"]
+    assert verdict["short_bytes"] > 0 and verdict["device"] == -1
+    (step,) = report.json["recovery"]
+    assert (step["result"], step["reason"]) == \
+        ("skipped", "the request is not for a device's memory")
+    assert report.json["pools"][0]["reserved_bytes"] == 1024 * MIB
+
+
+def test_pinned_memory_beyond_the_limit_of_locked_memory_names_it(same, program):
+    report = same(program("host_memory"), "locked", env={"GPUSIM_HOST_MEMORY": "64"}).report
+    assert report.code == "host-limit"
+    assert "RLIMIT_MEMLOCK" in report.text
+    assert report.json["host"]["locked_limit_bytes"] == MIB
 
 
 def test_runtime_program_names_what_was_written_and_keeps_last_errors(same):

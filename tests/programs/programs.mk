@@ -7,6 +7,7 @@ driver_hosts := address_limit alloc_kinds churn fail_together flush_callback for
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
                stack_tags stack_threads
 runtime_hosts := runtime_pair runtime_recovered
+driver_hosts += first_allocation forked_busy fragments host_memory two_gpus
 driver_hosts += $(sort $(notdir $(basename $(wildcard tests/programs/regress_*.c))))
 load_paths := linked dlsym resolver
 

@@ -91,6 +91,7 @@ struct nvml {
     __typeof__(&nvmlDeviceGetHandleByUUID) by_uuid;
     __typeof__(&nvmlDeviceGetHandleByIndex_v2) by_index;
     __typeof__(&nvmlDeviceGetUUID) uuid;
+    __typeof__(&nvmlDeviceIsMigDeviceHandle) is_mig;
     __typeof__(&nvmlDeviceGetMemoryInfo_v2) memory;
     __typeof__(&nvmlDeviceGetComputeRunningProcesses_v3) processes;
 };
@@ -104,6 +105,7 @@ static struct nvml load_nvml(void)
     *(void **)&nvml.by_uuid = dlsym(library, "nvmlDeviceGetHandleByUUID");
     *(void **)&nvml.by_index = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
     *(void **)&nvml.uuid = dlsym(library, "nvmlDeviceGetUUID");
+    *(void **)&nvml.is_mig = dlsym(library, "nvmlDeviceIsMigDeviceHandle");
     *(void **)&nvml.memory = dlsym(library, "nvmlDeviceGetMemoryInfo_v2");
     *(void **)&nvml.processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
     return nvml;
@@ -185,6 +187,61 @@ static void see_nobody(void)
 static void see_forbidden(void)
 {
     see_neighbours(-1, NVML_ERROR_NO_PERMISSION);
+}
+
+/* Under MIG the instance is found by a uuid of its own kind. */
+static void see_instance(void)
+{
+    struct nvml_process processes[8];
+    char uuid[96];
+    nvmlDevice_t device = NULL;
+    unsigned is_mig = 0;
+    int result = 0;
+    struct nvml nvml = load_nvml();
+    start_driver();
+    CHECK_EQUAL(list_processes(&nvml, processes, &result), -1);
+    CHECK_EQUAL(result, NVML_ERROR_NO_PERMISSION);
+    CHECK_EQUAL(nvml.by_index(0, &device), 0);
+    CHECK_EQUAL(nvml.uuid(device, uuid, sizeof(uuid)), 0);
+    CHECK(strncmp(uuid, "MIG-", 4) == 0);
+    CHECK_EQUAL(nvml.is_mig(device, &is_mig), 0);
+    CHECK_EQUAL(is_mig, 1);
+    memcpy(uuid, "GPU", 3);
+    CHECK_EQUAL(nvml.by_uuid(uuid, &device), NVML_ERROR_NOT_FOUND);
+}
+
+static void see_pids_without_numbers(void)
+{
+    struct nvml_process processes[8];
+    int result = 0;
+    struct nvml nvml = load_nvml();
+    start_driver();
+    CHECK_EQUAL(list_processes(&nvml, processes, &result), 1);
+    CHECK_EQUAL(processes[0].pid, getpid());
+    CHECK(processes[0].used == UINT64_MAX);
+}
+
+static void see_server(void)
+{
+    struct nvml_process processes[8];
+    int result = 0;
+    int mps = 0;
+    struct nvml nvml = load_nvml();
+    start_driver();
+    take(1000 * MIB);
+    CHECK_EQUAL(list_processes(&nvml, processes, &result), 1);
+    CHECK_EQUAL(processes[0].pid, 1);
+    CHECK_EQUAL(processes[0].used, 1512 * MIB);
+    CHECK_EQUAL(cu.cuDeviceGetAttribute(&mps, (CUdevice_attribute)133, 0), 0);
+    CHECK_EQUAL(mps, 1);
+}
+
+static void be_integrated(void)
+{
+    int integrated = 0;
+    start_driver();
+    CHECK_EQUAL(cu.cuDeviceGetAttribute(&integrated, CU_DEVICE_ATTRIBUTE_INTEGRATED, 0), 0);
+    CHECK_EQUAL(integrated, 1);
 }
 
 static void see_absent(void)
@@ -405,6 +462,10 @@ TEST(nvml_lists_all_processes, see_all, STATE, NULL)
 TEST(nvml_lists_oneself_only, see_oneself, STATE, "GPUSIM_NVML=own", NULL)
 TEST(nvml_lists_nobody, see_nobody, STATE, "GPUSIM_NVML=empty", NULL)
 TEST(nvml_forbids_the_list, see_forbidden, STATE, "GPUSIM_NVML=forbidden", NULL)
+TEST(nvml_shows_an_instance, see_instance, "GPUSIM_NVML=mig", NULL)
+TEST(nvml_lists_pids_without_numbers, see_pids_without_numbers, "GPUSIM_NVML=numberless", NULL)
+TEST(nvml_charges_the_mps_server, see_server, "GPUSIM_MPS_SERVER=1", NULL)
+TEST(device_is_integrated, be_integrated, "GPUSIM_INTEGRATED=1", NULL)
 TEST(nvml_is_absent, see_absent, STATE, "GPUSIM_NVML=absent", NULL)
 TEST(memory_handles_open_in_other_processes, exchange_handles, NULL)
 TEST(resolver_agrees_with_dlsym, resolve, NULL)
@@ -425,6 +486,10 @@ const struct CMUnitTest process_tests[] = {
     cmocka_unit_test(nvml_lists_oneself_only),
     cmocka_unit_test(nvml_lists_nobody),
     cmocka_unit_test(nvml_forbids_the_list),
+    cmocka_unit_test(nvml_shows_an_instance),
+    cmocka_unit_test(nvml_lists_pids_without_numbers),
+    cmocka_unit_test(nvml_charges_the_mps_server),
+    cmocka_unit_test(device_is_integrated),
     cmocka_unit_test(nvml_is_absent),
     cmocka_unit_test(memory_handles_open_in_other_processes),
     cmocka_unit_test(resolver_agrees_with_dlsym),

@@ -12,6 +12,9 @@ struct attribute {
     int value;
 };
 
+/* CU_DEVICE_ATTRIBUTE_MPS_ENABLED; CUDA 12.0 does not declare it. */
+#define MPS_ENABLED ((CUdevice_attribute)133)
+
 /* What programs ask for before they use the features simulated here. */
 static const struct attribute attributes[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
@@ -83,6 +86,10 @@ static CUresult get_attribute(int *value, CUdevice_attribute name, CUdevice devi
     if (value == NULL || !sim_device_exists(device))
         return value == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
     *value = name == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? device + 1 : 0;
+    if (name == CU_DEVICE_ATTRIBUTE_INTEGRATED)
+        *value = sim_settings.integrated;
+    if (name == MPS_ENABLED)
+        *value = sim_settings.mps_server_pid != 0;
     for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
         if (attributes[i].name == name)
             *value = attributes[i].value;

@@ -111,7 +111,7 @@ static void format_uuid(int ordinal, char *text, size_t room)
 {
     unsigned char uuid[SIM_UUID_BYTES];
     sim_device_uuid(ordinal, uuid);
-    int used = snprintf(text, room, "GPU-");
+    int used = snprintf(text, room, "%s-", sim_settings.nvml == SIM_NVML_MIG ? "MIG" : "GPU");
     for (int i = 0; i < SIM_UUID_BYTES; i++) {
         bool dash = i == 4 || i == 6 || i == 8 || i == 10;
         used += snprintf(text + used, room - (size_t)used, "%s%02x", dash ? "-" : "", uuid[i]);
@@ -148,8 +148,24 @@ static uint64_t free_bytes(nvmlDevice_t device)
 
 static bool is_visible(const struct sim_row *row)
 {
-    return sim_settings.nvml == SIM_NVML_FULL ||
+    return sim_settings.nvml == SIM_NVML_FULL || sim_settings.nvml == SIM_NVML_NUMBERLESS ||
            (sim_settings.nvml == SIM_NVML_OWN && row->pid == (int32_t)getpid());
+}
+
+/* Under an old MPS the server has all memory of its clients, and they are not listed. */
+static unsigned charge_server(nvmlDevice_t device, struct sim_row *rows, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++)
+        rows[0].used_bytes[device->ordinal] += rows[i].used_bytes[device->ordinal];
+    if (count == 0)
+        return 0;
+    rows[0].pid = sim_settings.mps_server_pid;
+    return 1;
+}
+
+static unsigned long long number_of(const struct sim_row *row, nvmlDevice_t device)
+{
+    return sim_settings.nvml == SIM_NVML_NUMBERLESS ? UINT64_MAX : row->used_bytes[device->ordinal];
 }
 
 /* Rows that NVML is allowed to show, packed to the front. */
@@ -160,7 +176,12 @@ static unsigned visible_rows(nvmlDevice_t device, struct sim_row *rows)
     for (unsigned i = 0; i < count; i++)
         if (is_visible(&rows[i]))
             rows[kept++] = rows[i];
-    return kept;
+    return sim_settings.mps_server_pid != 0 ? charge_server(device, rows, kept) : kept;
+}
+
+static bool is_forbidden(void)
+{
+    return sim_settings.nvml == SIM_NVML_FORBIDDEN || sim_settings.nvml == SIM_NVML_MIG;
 }
 
 /* NVML's protocol: *count is the room on entry; too little of it tells what is needed. */
@@ -169,7 +190,7 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned *count, struct sim_row *r
     nvmlReturn_t result = check(device, count);
     if (result != NVML_SUCCESS)
         return result;
-    if (sim_settings.nvml == SIM_NVML_FORBIDDEN)
+    if (is_forbidden())
         return NVML_ERROR_NO_PERMISSION;
     unsigned room = *count;
     *count = visible_rows(device, rows);
@@ -182,15 +203,15 @@ static nvmlReturn_t list_compute(nvmlDevice_t device, unsigned *count,
     struct sim_row rows[PROCESSES_MAX];
     nvmlReturn_t result = list(device, count, rows);
     for (unsigned i = 0; result == NVML_SUCCESS && i < *count; i++)
-        processes[i] = (struct nvml_process){
-            (unsigned)rows[i].pid, rows[i].used_bytes[device->ordinal], UINT32_MAX, UINT32_MAX};
+        processes[i] = (struct nvml_process){(unsigned)rows[i].pid, number_of(&rows[i], device),
+                                             UINT32_MAX, UINT32_MAX};
     return result;
 }
 
 static nvmlReturn_t list_none(nvmlDevice_t device, unsigned *count)
 {
     nvmlReturn_t result = check(device, count);
-    if (result == NVML_SUCCESS && sim_settings.nvml == SIM_NVML_FORBIDDEN)
+    if (result == NVML_SUCCESS && is_forbidden())
         result = NVML_ERROR_NO_PERMISSION;
     if (result == NVML_SUCCESS)
         *count = 0;
@@ -360,13 +381,33 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, struct nvml_memory_
     return NVML_SUCCESS;
 }
 
+/* A window as large as the device, of which the driver uses a little. */
+nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, struct nvml_bar1 *bar1)
+{
+    nvmlReturn_t result = check(device, bar1);
+    if (result != NVML_SUCCESS)
+        return result;
+    bar1->total = sim_settings.memory_bytes;
+    bar1->used = 2 * SIM_MIB;
+    bar1->free = bar1->total - bar1->used;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned int *is_mig)
+{
+    nvmlReturn_t result = check(device, is_mig);
+    if (result == NVML_SUCCESS)
+        *is_mig = sim_settings.nvml == SIM_NVML_MIG;
+    return result;
+}
+
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending)
 {
     nvmlReturn_t result = check(device, current);
     if (result != NVML_SUCCESS)
         return result;
-    *current = 0;
-    *pending = 0;
+    *current = sim_settings.nvml == SIM_NVML_MIG;
+    *pending = *current;
     return NVML_SUCCESS;
 }
 
@@ -384,8 +425,7 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned 
     struct sim_row rows[PROCESSES_MAX];
     nvmlReturn_t result = list(device, count, rows);
     for (unsigned i = 0; result == NVML_SUCCESS && i < *count; i++)
-        processes[i] =
-            (struct nvml_process_v1){(unsigned)rows[i].pid, rows[i].used_bytes[device->ordinal]};
+        processes[i] = (struct nvml_process_v1){(unsigned)rows[i].pid, number_of(&rows[i], device)};
     return result;
 }
 

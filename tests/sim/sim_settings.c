@@ -28,7 +28,8 @@ static const char *read_path(const char *name)
 
 static enum sim_nvml_view read_view(void)
 {
-    static const char *const names[] = {"full", "own", "empty", "forbidden", "absent"};
+    static const char *const names[] = {"full",   "own",        "empty", "forbidden",
+                                        "absent", "numberless", "mig"};
     const char *text = getenv("GPUSIM_NVML");
     for (unsigned i = 0; text != NULL && i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(text, names[i]) == 0)
@@ -92,6 +93,8 @@ __attribute__((constructor)) void sim_settings_load(void)
     sim_settings.device_count = read_device_count();
     sim_settings.driver_version = (int)read_number("GPUSIM_DRIVER_VERSION", 13000);
     sim_settings.zero_cost = read_number("GPUSIM_ZERO_COST", 0) != 0;
+    sim_settings.integrated = read_number("GPUSIM_INTEGRATED", 0) != 0;
+    sim_settings.mps_server_pid = (int)read_number("GPUSIM_MPS_SERVER", 0);
     sim_settings.eager_loading = loads_eagerly();
     sim_settings.nvml = read_view();
     sim_settings.state_path = read_path("GPUSIM_STATE");

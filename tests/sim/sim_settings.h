@@ -17,11 +17,13 @@
 
 /* What NVML shows of the processes on a device. */
 enum sim_nvml_view {
-    SIM_NVML_FULL,      /* every process */
-    SIM_NVML_OWN,       /* only the caller, as inside a container */
-    SIM_NVML_EMPTY,     /* success and no process */
-    SIM_NVML_FORBIDDEN, /* no permission */
-    SIM_NVML_ABSENT,    /* NVML cannot be initialised */
+    SIM_NVML_FULL,       /* every process */
+    SIM_NVML_OWN,        /* only the caller, as inside a container */
+    SIM_NVML_EMPTY,      /* success and no process */
+    SIM_NVML_FORBIDDEN,  /* no permission */
+    SIM_NVML_ABSENT,     /* NVML cannot be initialised */
+    SIM_NVML_NUMBERLESS, /* pids, and no memory of theirs, as on WSL */
+    SIM_NVML_MIG,        /* an instance of a partitioned card: its own uuid, no list */
 };
 
 /* GPUSIM_FAIL: make calls of one entry point return a result of choice. */
@@ -40,6 +42,8 @@ struct sim_settings {
     int device_count;        /* GPUSIM_DEVICES */
     int driver_version;      /* GPUSIM_DRIVER_VERSION */
     bool zero_cost;          /* GPUSIM_ZERO_COST */
+    bool integrated;         /* GPUSIM_INTEGRATED */
+    int mps_server_pid;      /* GPUSIM_MPS_SERVER, 0: no MPS */
     bool eager_loading;      /* CUDA_MODULE_LOADING=EAGER */
     enum sim_nvml_view nvml; /* GPUSIM_NVML */
     const char *state_path;  /* GPUSIM_STATE, NULL: private to the process */

@@ -89,7 +89,8 @@ struct room {
     struct gos_site_use uses[16];
     struct gos_pool_evidence pools[2];
     struct gos_stream_evidence stream;
-    struct gos_process_evidence processes[4];
+    struct gos_process_evidence processes[5];
+    struct gos_version versions[8];
     struct gos_event event;
     struct gos_variable variable;
     char variable_name[64];
@@ -112,9 +113,16 @@ static uint64_t scene_own(const struct scene *scene)
            scene->pool_pending + scene->pool2_idle + scene->graph_idle;
 }
 
+/* What an MPS server is charged with may be ours: beyond that it is the clients' of others. */
+static uint64_t scene_server(const struct scene *scene)
+{
+    return scene->mps_server > scene_own(scene) ? scene->mps_server - scene_own(scene) : 0;
+}
+
 uint64_t scene_free(const struct scene *scene)
 {
-    return scene_total(scene) - scene_own(scene) - scene->others - scene->children - scene->hidden;
+    return scene_total(scene) - scene_own(scene) - scene->others - scene->children - scene->hidden -
+           scene_server(scene);
 }
 
 static void add_use(struct gos_evidence *evidence, enum site site, enum gos_kind kind, uint64_t mib)
@@ -207,6 +215,9 @@ static void add_nvml(const struct scene *scene, struct gos_evidence *evidence)
     add_process(evidence, OWN_PID, "python", scene_own(scene), GOS_PROCESS_SELF, scene->view);
     add_process(evidence, 4242, "neighbour", scene->others, GOS_PROCESS_OTHER, scene->view);
     add_process(evidence, 4712, "loader", scene->children, GOS_PROCESS_CHILD, scene->view);
+    add_process(evidence, 90, "nvidia-cuda-mps", scene->mps_server, GOS_PROCESS_OTHER, VIEW_FULL);
+    if (scene->mps_server)
+        evidence->processes[evidence->process_count - 1].mps_server = true;
 }
 
 static void add_request(const struct scene *scene, struct gos_evidence *evidence)
@@ -237,6 +248,10 @@ static void add_host(const struct scene *scene, struct gos_evidence *evidence)
         scene->address_room ? 40 * GIB + scene->address_room * MIB : UINT64_MAX;
     host->cgroup_used_bytes = 3 * GIB;
     host->cgroup_limit_bytes = scene->cgroup_room ? 3 * GIB + scene->cgroup_room * MIB : UINT64_MAX;
+    host->locked_limit_bytes = scene->locked_room ? scene->locked_room * MIB : UINT64_MAX;
+    host->overcommit_mode = scene->commit_room ? 2 : 0;
+    host->committed_bytes = 50 * GIB;
+    host->commit_limit_bytes = 50 * GIB + scene->commit_room * MIB;
     host->map_count_limit = 65530;
     host->map_count = scene->maps_left ? 65530 - scene->maps_left : 900;
     evidence->host_live[GOS_KIND_ADDRESS].live_bytes = scene->addresses_reserved_gib * GIB;
@@ -249,9 +264,38 @@ static void add_variable(const struct scene *scene, struct gos_evidence *evidenc
         return;
     const char *equals = strchr(scene->variable, '=');
     memcpy(room->variable_name, scene->variable, (size_t)(equals - scene->variable));
-    room->variable = (struct gos_variable){.name = room->variable_name, .value = equals + 1};
+    room->variable = (struct gos_variable){.name = room->variable_name,
+                                           .value = equals + 1,
+                                           .at_start = scene->variable_late ? "" : NULL};
     evidence->variables = &room->variable;
     evidence->variable_count = 1;
+}
+
+static void add_version(struct gos_evidence *evidence, const char *what, const char *version,
+                        const char *path)
+{
+    if (version)
+        evidence->versions[evidence->version_count++] =
+            (struct gos_version){.what = what, .version = version, .path = path};
+}
+
+/* "580.159" of "/usr/lib/libcuda.so.580.159". */
+static const char *version_in(const char *path)
+{
+    const char *suffix = path ? strstr(path, ".so.") : NULL;
+    return suffix ? suffix + 4 : NULL;
+}
+
+static void add_versions(const struct scene *scene, struct gos_evidence *evidence)
+{
+    add_version(evidence, "driver", scene->kernel, "");
+    add_version(evidence, "kernel module", scene->kernel, "/proc/driver/nvidia/version");
+    add_version(evidence, "libcuda.so.1", version_in(scene->libcuda), scene->libcuda);
+    add_version(evidence, "libnvidia-ml.so.1", version_in(scene->nvml), scene->nvml);
+    add_version(evidence, "libcudart.so.13", scene->cudart, "/opt/cuda/lib/libcudart.so.13");
+    add_version(evidence, "torch is for CUDA", scene->torch_cuda,
+                PACKAGES "torch/lib/libtorch_cuda.so");
+    evidence->driver_version = scene->driver_version;
 }
 
 void scene_evidence(const struct scene *scene, struct gos_evidence *evidence)
@@ -262,11 +306,15 @@ void scene_evidence(const struct scene *scene, struct gos_evidence *evidence)
     evidence->pools = room->pools;
     evidence->streams = &room->stream;
     evidence->processes = room->processes;
+    evidence->versions = room->versions;
+    evidence->allocated_count = scene->first ? 0 : 100;
     evidence->pid = OWN_PID;
     evidence->initialised_pid = scene->forked ? 4700 : OWN_PID;
     evidence->device_count = 1;
     evidence->devices[0].present = !scene->forked;
     evidence->devices[0].driver_known = true;
+    evidence->devices[0].integrated = scene->integrated;
+    evidence->devices[0].small_lost = scene->smalls_lost;
     evidence->devices[0].driver_total_bytes = scene_total(scene) * MIB;
     evidence->devices[0].driver_free_bytes = scene_free(scene) * MIB;
     add_uses(scene, evidence);
@@ -276,6 +324,7 @@ void scene_evidence(const struct scene *scene, struct gos_evidence *evidence)
     add_request(scene, evidence);
     add_host(scene, evidence);
     add_variable(scene, evidence, room);
+    add_versions(scene, evidence);
     if (scene->earlier_error) {
         room->event = (struct gos_event){.what = "cuLaunchKernel", .result = scene->earlier_error};
         evidence->events = &room->event;

@@ -67,6 +67,10 @@ struct scene {
     uint64_t others;
     uint64_t children;
     uint64_t hidden;
+    uint64_t mps_server; /* listed for an MPS server of another user; may be our own */
+    bool integrated;
+    bool first; /* nothing was allocated before */
+    uint64_t smalls_lost;
     enum view view;
 
     /* The host: 0 is plenty or no limit. */
@@ -74,10 +78,22 @@ struct scene {
     uint64_t address_room;
     uint64_t cgroup_room;
     uint64_t maps_left;
+    uint64_t locked_room; /* MiB of RLIMIT_MEMLOCK */
+    uint64_t commit_room; /* MiB, in overcommit mode 2 */
     uint64_t addresses_reserved_gib;
 
     const char *variable; /* "NAME=value" */
-    int earlier_error;    /* of cuLaunchKernel */
+    bool variable_late;   /* set after the first CUDA use */
+
+    /* Versions; NULL: not loaded, or not known. */
+    const char *libcuda; /* path; its version is what follows ".so." */
+    const char *nvml;
+    const char *kernel;
+    const char *cudart;
+    const char *torch_cuda;
+    int driver_version; /* 12080; 0 unknown */
+
+    int earlier_error; /* of cuLaunchKernel */
 
     /* In the summary, some line of evidence, or some advice; NULL: anything. */
     const char *says;

@@ -58,8 +58,9 @@ static CUresult device_uuid(CUuuid *uuid, CUdevice device)
 
 static CUresult device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    (void)attribute, (void)device;
-    *value = 0;
+    (void)device;
+    *value = (attribute == CU_DEVICE_ATTRIBUTE_INTEGRATED && fake_gpu.integrated) ||
+             (attribute == (CUdevice_attribute)133 && fake_gpu.mps);
     return fails() ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
@@ -234,6 +235,21 @@ int gos_nvml_processes(void *handle, struct gos_nvml_process *processes, size_t 
     memcpy(processes, fake_gpu.nvml_processes, fake_gpu.nvml_process_count * sizeof(*processes));
     *count = fake_gpu.nvml_process_count;
     return fake_gpu.nvml_list_status;
+}
+
+int gos_nvml_is_mig(void *handle, bool *is_mig)
+{
+    (void)handle;
+    *is_mig = fake_gpu.mig;
+    return fake_gpu.nvml_status;
+}
+
+int gos_nvml_bar1(void *handle, uint64_t *total_bytes, uint64_t *used_bytes)
+{
+    (void)handle;
+    *total_bytes = 128ul << 30;
+    *used_bytes = 2ul << 20;
+    return fake_gpu.nvml_status;
 }
 
 int gos_nvml_driver_version(char *buffer, size_t bytes)

@@ -32,6 +32,7 @@ struct fake_gpu {
     unsigned memory_calls, query_calls, query_thread_calls, pool_calls;
     uint64_t pool_reserved, pool_used; /* of every pool */
 
+    bool integrated, mps, mig;
     int nvml_status, nvml_list_status;
     struct gos_nvml_memory nvml_memory;
     struct gos_nvml_process nvml_processes[8];

@@ -225,10 +225,11 @@ static void rescued(struct shape *shape)
 static void by_others(struct shape *shape)
 {
     static const struct gos_process_evidence processes[] = {
-        {0, 4711, 5 * GIB, GOS_PROCESS_SELF, false, 1000, "python"},
-        {0, 99, 100 * GIB, GOS_PROCESS_OTHER, false, 1001, "jupyter"},
-        {0, 98, UINT64_MAX, GOS_PROCESS_UNSEEN, false, 0, ""},
-        {0, 97, 2 * GIB, GOS_PROCESS_CHILD, true, 1000, "worker"},
+        {0, 4711, 5 * GIB, GOS_PROCESS_SELF, false, false, 1000, "python"},
+        {0, 99, 100 * GIB, GOS_PROCESS_OTHER, false, false, 1001, "jupyter"},
+        {0, 98, UINT64_MAX, GOS_PROCESS_UNSEEN, false, false, 0, ""},
+        {0, 97, 2 * GIB, GOS_PROCESS_CHILD, true, false, 1000, "worker"},
+        {0, 96, GIB, GOS_PROCESS_OTHER, false, true, 1001, "nvidia-cuda-mps"},
     };
     shape->evidence.process_count = sizeof processes / sizeof processes[0];
     shape->evidence.processes = room(shape, sizeof processes);

@@ -100,6 +100,20 @@ static int list_mps(void *handle, unsigned *count, struct process *answer)
     return 3;
 }
 
+static int is_mig(void *handle, unsigned *answer)
+{
+    *answer = handle == &nvml;
+    return nvml.handle;
+}
+
+static int bar1(void *handle, unsigned long long answer[3])
+{
+    answer[0] = handle == &nvml ? 256 : 0;
+    answer[1] = 200;
+    answer[2] = 56;
+    return nvml.handle;
+}
+
 static int driver_version(char *buffer, unsigned bytes)
 {
     return snprintf(buffer, bytes, "580.159") < (int)bytes ? 0 : 7;
@@ -126,6 +140,8 @@ static void *find_symbol(void *handle, const char *name)
         {"nvmlDeviceGetComputeRunningProcesses_v2", list_compute},
         {"nvmlDeviceGetGraphicsRunningProcesses_v2", list_graphics},
         {"nvmlDeviceGetMPSComputeRunningProcesses_v3", list_mps},
+        {"nvmlDeviceIsMigDeviceHandle", is_mig},
+        {"nvmlDeviceGetBAR1MemoryInfo", bar1},
         {"nvmlSystemGetDriverVersion", driver_version},
     };
 
@@ -155,6 +171,40 @@ static int start(void **state)
 }
 
 /* --- tests ----------------------------------------------------------------------------------- */
+
+static void an_instance_and_the_window_are_told(void **state)
+{
+    uint64_t total = 0, used = 0;
+    bool mig = false;
+
+    (void)state;
+    assert_int_equal(gos_nvml_open(), 0);
+    assert_int_equal(gos_nvml_is_mig(&nvml, &mig), 0);
+    assert_true(mig);
+    assert_int_equal(gos_nvml_bar1(&nvml, &total, &used), 0);
+    assert_int_equal(total, 256);
+    assert_int_equal(used, 56);
+    nvml.handle = 4;
+    assert_int_equal(gos_nvml_is_mig(&nvml, &mig), -EACCES);
+    assert_false(mig);
+    assert_int_equal(gos_nvml_bar1(&nvml, &total, &used), -EACCES);
+}
+
+static void an_nvml_that_knows_neither_is_survived(void **state)
+{
+    uint64_t total = 0, used = 0;
+    bool mig = true;
+
+    (void)state;
+    nvml.hidden = "nvmlDeviceIsMig";
+    assert_int_equal(gos_nvml_open(), 0);
+    assert_int_equal(gos_nvml_is_mig(&nvml, &mig), -ENOENT);
+    assert_false(mig);
+    gos_nvml_reset_after_fork();
+    nvml.hidden = "BAR1";
+    assert_int_equal(gos_nvml_open(), 0);
+    assert_int_equal(gos_nvml_bar1(&nvml, &total, &used), -ENOENT);
+}
 
 static void without_the_library_everything_says_so_and_it_is_looked_for_once(void **state)
 {
@@ -366,6 +416,8 @@ int main(void)
         TEST(a_small_array_is_filled_and_not_overrun),
         TEST(a_refused_list_is_an_error_an_absent_function_too),
         TEST(an_older_name_of_the_same_function_is_used),
+        TEST(an_instance_and_the_window_are_told),
+        TEST(an_nvml_that_knows_neither_is_survived),
         TEST(the_drivers_version_is_text),
         TEST(the_real_loader_opens_libraries_and_leaves_no_error),
     };

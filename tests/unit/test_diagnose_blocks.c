@@ -111,16 +111,40 @@ static void empty_device_has_no_fragmentation(void **state)
     assert_int_equal(map.pool_permille, 0);
 }
 
-static void idle_share_of_pools_is_told_in_thousandths(void **state)
+static uint32_t pool_permille_of(const struct scene *scene)
+{
+    static struct gos_evidence evidence;
+    struct gos_fragmentation map;
+    scene_evidence(scene, &evidence);
+    gos_fragmentation_make(&evidence, &evidence.devices[0], &map);
+    gos_scratch_release(&evidence.scratch);
+    return map.pool_permille;
+}
+
+/* What waits for a stream is late, not in pieces; a pool with nothing live gives all back. */
+static void pieces_of_pools_are_what_live_memory_keeps_there(void **state)
+{
+    (void)state;
+    struct scene scene = {.pool_live = 3000, .pool_idle = 1000, .pool_pending = 1000};
+    assert_int_equal(pool_permille_of(&scene), 500);
+    scene.pending_done = true;
+    assert_int_equal(pool_permille_of(&scene), 1000);
+    scene.pool_pending = 0;
+    assert_int_equal(pool_permille_of(&scene), 1000);
+    scene.pool2_idle = 3000;
+    assert_int_equal(pool_permille_of(&scene), 250);
+    scene.pool_live = 0;
+    assert_int_equal(pool_permille_of(&scene), 0);
+}
+
+static void a_map_that_lacks_allocations_says_how_many(void **state)
 {
     (void)state;
     static struct gos_evidence evidence;
     struct gos_fragmentation map;
-    struct scene scene = {.pool_live = 3000, .pool_idle = 1000, .pool_pending = 1000};
-    scene_evidence(&scene, &evidence);
+    evidence.devices[0].small_lost = 7;
     gos_fragmentation_make(&evidence, &evidence.devices[0], &map);
-    assert_int_equal(map.pool_permille, 200);
-    gos_scratch_release(&evidence.scratch);
+    assert_int_equal(map.block_lost_count, 7);
 }
 
 int main(void)
@@ -133,7 +157,8 @@ int main(void)
         cmocka_unit_test(a_block_more_than_half_used_pins_but_is_not_named),
         cmocka_unit_test(pins_are_at_most_eight_and_the_largest),
         cmocka_unit_test(empty_device_has_no_fragmentation),
-        cmocka_unit_test(idle_share_of_pools_is_told_in_thousandths),
+        cmocka_unit_test(pieces_of_pools_are_what_live_memory_keeps_there),
+        cmocka_unit_test(a_map_that_lacks_allocations_says_how_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,7 @@ static void make_wild_lists(struct wild_world *world, uint64_t *seed)
         world->processes[i] =
             (struct gos_process_evidence){.device = (int)random_below(seed, 2),
                                           .used_bytes = wild(seed),
+                                          .mps_server = random_below(seed, 8) == 0,
                                           .relation = (enum gos_relation)random_below(seed, 4)};
 }
 
@@ -104,6 +105,7 @@ static void make_wild_smalls(struct wild_world *world, uint64_t *seed)
     uint64_t address = wild(seed) >> 8;
     device->smalls = world->smalls;
     device->small_count = random_below(seed, 25);
+    device->small_lost = coin(seed) ? random_below(seed, 1000) : 0;
     for (size_t i = 0; i < device->small_count; i++) {
         world->smalls[i] = (struct gos_small){address, (uint32_t)random_below(seed, MIB + 1),
                                               (uint32_t)random_below(seed, 5)};
@@ -136,21 +138,56 @@ static void make_wild_device(struct wild_world *world, uint64_t *seed)
     make_wild_lists(world, seed);
 }
 
+/* How often each thing that can happen to a ledger did. */
+struct occurrences {
+    unsigned known, clamped, hidden, residual, largest_amounts;
+    unsigned lines[GOS_LEDGER_COUNT]; /* with bytes */
+    unsigned sources[3];
+};
+
+static void count(struct occurrences *occurrences, const struct gos_ledger *ledger)
+{
+    occurrences->known += ledger->known;
+    occurrences->clamped += ledger->clamped;
+    occurrences->hidden += ledger->lines[GOS_LEDGER_HIDDEN].bytes > 0;
+    occurrences->residual += ledger->lines[GOS_LEDGER_RESIDUAL].bytes < 0;
+    occurrences->largest_amounts += ledger->total_bytes == 1ull << 56;
+    for (int line = 0; line < GOS_LEDGER_COUNT; line++) {
+        occurrences->lines[line] += ledger->lines[line].bytes != 0;
+        occurrences->sources[ledger->lines[line].source]++;
+    }
+}
+
+/* A generator that never gets somewhere proves nothing about that place. */
+static void assert_each_occurred(const struct occurrences *occurrences)
+{
+    const unsigned often = WILD_ROUNDS / 200;
+    assert_in_range(occurrences->known, WILD_ROUNDS / 4, WILD_ROUNDS);
+    assert_in_range(occurrences->clamped, often, WILD_ROUNDS);
+    assert_in_range(occurrences->hidden, often, WILD_ROUNDS);
+    assert_in_range(occurrences->residual, often, WILD_ROUNDS);
+    assert_in_range(occurrences->largest_amounts, often, WILD_ROUNDS);
+    for (int line = 0; line < GOS_LEDGER_COUNT; line++)
+        assert_in_range(occurrences->lines[line], often, WILD_ROUNDS);
+    for (int source = 0; source < 3; source++)
+        assert_true(occurrences->sources[source] > often);
+}
+
 static void sums_are_exact_for_any_numbers(void **state)
 {
     (void)state;
     static struct wild_world world;
     uint64_t seed = 20261130;
-    unsigned known = 0;
+    struct occurrences occurrences = {0};
     for (int round = 0; round < WILD_ROUNDS; round++) {
         struct gos_ledger ledger;
         memset(&world, 0, sizeof(world));
         make_wild_device(&world, &seed);
         gos_ledger_make(&world.evidence, &world.evidence.devices[0], &ledger);
         assert_adds_up(&ledger);
-        known += ledger.known;
+        count(&occurrences, &ledger);
     }
-    assert_in_range(known, WILD_ROUNDS / 4, WILD_ROUNDS);
+    assert_each_occurred(&occurrences);
 }
 
 static void diagnosis_survives_any_numbers(void **state)
@@ -245,6 +282,103 @@ static void what_a_view_hides_is_hidden_and_nobody_is_blamed(void **state)
         assert_int_equal(line_mib(&ledger, GOS_LEDGER_HIDDEN), 512 + 300 + 2000 + 1500 - children);
         gos_scratch_release(&evidence.scratch);
     }
+}
+
+static uint64_t part(uint64_t *seed, uint64_t *left)
+{
+    uint64_t mib = coin(seed) ? random_below(seed, *left + 1) & ~1ull : 0;
+    *left -= mib;
+    return mib;
+}
+
+static void make_true_world(uint64_t *seed, struct scene *scene)
+{
+    uint64_t left = 16384 - 512;
+    *scene = (struct scene){.view = (enum view)random_below(seed, VIEW_COUNT)};
+    uint64_t *parts[] = {&scene->torch,      &scene->torch_physical, &scene->app,
+                         &scene->pool_live,  &scene->pool_idle,      &scene->pool_pending,
+                         &scene->pool2_idle, &scene->graph_idle,     &scene->others,
+                         &scene->children,   &scene->hidden};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        *parts[(i * 7 + 3) % (sizeof(parts) / sizeof(parts[0]))] = part(seed, &left);
+    scene->pieces = part(seed, &left) / 2;
+}
+
+/* Whatever can be seen of others: what is our own stays on its line, to the byte. */
+static void assert_own_lines_are_true(const struct scene *scene, const struct gos_ledger *ledger)
+{
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_FREE), scene_free(scene));
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_LIVE_DEVICE),
+                     scene->torch + scene->app + scene->pieces);
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_HALF_EMPTY), scene->pieces);
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_LIVE_PHYSICAL), scene->torch_physical);
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_LIVE_POOL), scene->pool_live);
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_POOL_IDLE), scene->pool_idle + scene->pool2_idle);
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_POOL_PENDING), scene->pool_pending);
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_GRAPH_IDLE), scene->graph_idle);
+    assert_int_equal(ledger->lines[GOS_LEDGER_RESIDUAL].bytes, 0);
+    assert_false(ledger->clamped);
+}
+
+static void assert_nobody_is_charged_too_much(const struct scene *scene,
+                                              const struct gos_ledger *ledger)
+{
+    bool full = scene->view == VIEW_FULL;
+    uint64_t strangers = scene->others + scene->hidden + scene->children;
+    assert_true(line_mib(ledger, GOS_LEDGER_OTHERS) <= scene->others);
+    assert_true(line_mib(ledger, GOS_LEDGER_CHILDREN) <= scene->children);
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_CONTEXT), full ? 512 : 0);
+    assert_int_equal(line_mib(ledger, GOS_LEDGER_OTHERS) + line_mib(ledger, GOS_LEDGER_CHILDREN) +
+                         line_mib(ledger, GOS_LEDGER_HIDDEN),
+                     strangers + (full ? 0 : 512));
+    if (full)
+        assert_int_equal(line_mib(ledger, GOS_LEDGER_HIDDEN), scene->hidden);
+}
+
+static void a_true_world_is_told_truly_through_every_view(void **state)
+{
+    (void)state;
+    uint64_t seed = 31337;
+    for (int round = 0; round < WILD_ROUNDS / 4; round++) {
+        static struct gos_evidence evidence;
+        struct gos_ledger ledger;
+        struct scene scene;
+        make_true_world(&seed, &scene);
+        ledger_of(&scene, &evidence, &ledger);
+        assert_own_lines_are_true(&scene, &ledger);
+        assert_nobody_is_charged_too_much(&scene, &ledger);
+        gos_scratch_release(&evidence.scratch);
+    }
+}
+
+/* While we are not listed, the server's number may be ours, and is nobody's. */
+static void memory_of_an_mps_server_is_hidden_while_we_are_not_listed(void **state)
+{
+    (void)state;
+    static struct gos_evidence evidence;
+    struct gos_ledger ledger;
+    struct scene scene = {.app = 4000, .mps_server = 9000, .view = VIEW_NOT_LISTED};
+    ledger_of(&scene, &evidence, &ledger);
+    assert_int_equal(line_mib(&ledger, GOS_LEDGER_LIVE_DEVICE), 4000);
+    assert_int_equal(line_mib(&ledger, GOS_LEDGER_OTHERS), 0);
+    assert_int_equal(ledger.lines[GOS_LEDGER_OTHERS].source, GOS_SOURCE_UNKNOWN);
+    assert_int_equal(line_mib(&ledger, GOS_LEDGER_HIDDEN), 5000);
+    gos_scratch_release(&evidence.scratch);
+}
+
+static void stuck_bytes_of_a_map_that_lacks_allocations_are_not_known(void **state)
+{
+    (void)state;
+    static struct gos_evidence evidence;
+    struct gos_ledger ledger;
+    struct scene scene = {.pieces = 1000, .smalls_lost = 5};
+    ledger_of(&scene, &evidence, &ledger);
+    assert_int_equal(ledger.lines[GOS_LEDGER_HALF_EMPTY].source, GOS_SOURCE_UNKNOWN);
+    gos_scratch_release(&evidence.scratch);
+    scene.smalls_lost = 0;
+    ledger_of(&scene, &evidence, &ledger);
+    assert_int_equal(ledger.lines[GOS_LEDGER_HALF_EMPTY].source, GOS_SOURCE_DERIVED);
+    gos_scratch_release(&evidence.scratch);
 }
 
 static void total_is_the_drivers_without_nvml(void **state)
@@ -372,6 +506,23 @@ static void imported_pools_are_on_the_exporters_account(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+static void imported_memory_is_on_no_line_of_ours(void **state)
+{
+    (void)state;
+    static struct gos_evidence evidence;
+    struct gos_ledger ledger;
+    struct scene scene = {.app = 100, .others = 5000};
+    scene_evidence(&scene, &evidence);
+    evidence.devices[0].live[GOS_KIND_IMPORTED].live_bytes = 4 * GIB;
+    evidence.devices[0].live[GOS_KIND_HANDLE].live_bytes = 4 * GIB;
+    gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+    assert_adds_up(&ledger);
+    assert_int_equal(ledger.own_bytes, 612 * MIB);
+    assert_int_equal(line_mib(&ledger, GOS_LEDGER_OTHERS), 5000);
+    assert_false(ledger.clamped);
+    gos_scratch_release(&evidence.scratch);
+}
+
 static void unreadable_device_has_an_empty_ledger(void **state)
 {
     (void)state;
@@ -394,6 +545,9 @@ int main(void)
         cmocka_unit_test(diagnosis_survives_any_numbers),
         cmocka_unit_test(full_view_puts_every_byte_where_it_belongs),
         cmocka_unit_test(what_a_view_hides_is_hidden_and_nobody_is_blamed),
+        cmocka_unit_test(a_true_world_is_told_truly_through_every_view),
+        cmocka_unit_test(memory_of_an_mps_server_is_hidden_while_we_are_not_listed),
+        cmocka_unit_test(stuck_bytes_of_a_map_that_lacks_allocations_are_not_known),
         cmocka_unit_test(total_is_the_drivers_without_nvml),
         cmocka_unit_test(old_nvml_reserve_is_derived_from_the_totals),
         cmocka_unit_test(slice_of_a_card_is_counted_by_the_driver),
@@ -402,6 +556,7 @@ int main(void)
         cmocka_unit_test(pending_is_the_same_in_both_readings_of_used),
         cmocka_unit_test(silent_pools_are_counted_by_our_books),
         cmocka_unit_test(imported_pools_are_on_the_exporters_account),
+        cmocka_unit_test(imported_memory_is_on_no_line_of_ours),
         cmocka_unit_test(unreadable_device_has_an_empty_ledger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

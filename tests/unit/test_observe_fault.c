@@ -60,6 +60,7 @@ static int begin(void **state)
     fake_file("/sys/fs/cgroup/g/memory.current", "10\n");
     fake_file("/proc/self/maps", "a\nb\n");
     fake_file("/proc/sys/vm/max_map_count", "100\n");
+    fake_file("/proc/sys/vm/overcommit_memory", "0\n");
     fake_file("/proc/self/cmdline", "program");
     return 0;
 }

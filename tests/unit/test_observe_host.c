@@ -52,6 +52,7 @@ static void memory_address_space_and_maps_are_read(void **state)
     fake_files_read_at_most(7);
     fake_file("/proc/meminfo", "MemTotal:       1000 kB\nMemFree:  1 kB\nMemAvailable:  300 kB\n");
     fake_file("/proc/self/status", "Name:\tx\nVmPeak:\t 9 kB\nVmSize:\t 512 kB\n");
+    fake_file("/proc/sys/vm/overcommit_memory", "0\n");
     fake_file("/proc/self/maps", "00-01 r-xp\n02-03 r--p\n04-05 rw-p\n");
     fake_file("/proc/sys/vm/max_map_count", "65530\n");
     fake_file("/proc/self/cgroup", "0::/\n");
@@ -66,11 +67,38 @@ static void memory_address_space_and_maps_are_read(void **state)
     assert_int_equal(evidence.incomplete_count, 0);
 }
 
+static void what_is_locked_pinned_and_promised_is_read(void **state)
+{
+    (void)state;
+    fake_file("/proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 300 kB\nCommitLimit: 900 kB\n"
+                               "Committed_AS: 800 kB\n");
+    fake_file("/proc/self/status", "Name:\tx\nUid:\t1001\t7\nVmSize:\t 512 kB\nVmLck:\t 8 kB\n"
+                                   "VmPin:\t 16 kB\n");
+    fake_file("/proc/sys/vm/overcommit_memory", "2\n");
+    gos_host_observe(&evidence);
+    assert_int_equal(evidence.host.overcommit_mode, 2);
+    assert_int_equal(evidence.host.commit_limit_bytes, 900 * 1024);
+    assert_int_equal(evidence.host.committed_bytes, 800 * 1024);
+    assert_int_equal(evidence.host.locked_used_bytes, 8 * 1024);
+    assert_int_equal(evidence.host.pinned_used_bytes, 16 * 1024);
+    assert_true(evidence.uid_known);
+    assert_int_equal(evidence.uid, 1001);
+}
+
+static void a_file_that_holds_no_mode_is_no_mode(void **state)
+{
+    (void)state;
+    fake_file("/proc/sys/vm/overcommit_memory", "7\n");
+    gos_host_observe(&evidence);
+    assert_int_equal(evidence.host.overcommit_mode, -1);
+    assert_false(evidence.uid_known);
+}
+
 static void missing_files_are_said_one_by_one(void **state)
 {
     (void)state;
     gos_host_observe(&evidence);
-    assert_int_equal(evidence.incomplete_count, 5);
+    assert_int_equal(evidence.incomplete_count, 6);
     assert_int_equal(evidence.host.cgroup_limit_bytes, UINT64_MAX);
 }
 
@@ -150,6 +178,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(fields_are_found_at_the_start_of_lines_only),
         TEST(memory_address_space_and_maps_are_read),
+        TEST(what_is_locked_pinned_and_promised_is_read),
+        TEST(a_file_that_holds_no_mode_is_no_mode),
         TEST(missing_files_are_said_one_by_one),
         TEST(group_v2_gives_its_limit_without_droppable_cache),
         TEST(the_tightest_group_above_counts),

@@ -197,6 +197,7 @@ static void without_memory_totals_are_still_exact(void **state)
     assert_int_equal(evidence.devices[0].live[GOS_KIND_DEVICE].live_bytes, 100);
     assert_int_equal(evidence.use_count, 0);
     assert_int_equal(evidence.devices[0].small_count, 0);
+    assert_int_equal(evidence.devices[0].small_lost, 1);
     assert_true(evidence.incomplete_count >= 2);
     assert_int_equal(gos_snapshot_pool_bytes(&snapshot, 0xAAA), 0);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "../../src/observe/kernel_module.h"
+#include "../../src/observe/torch_version.h"
 #include "../../src/observe/versions.h"
 #include "../../src/observe/wheel.h"
 #include "observe_fake_files.h"
@@ -101,6 +103,65 @@ static void the_c_library_of_this_process_is_listed(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+static void the_kernel_says_the_version_of_its_module(void **state)
+{
+    (void)state;
+    fake_file("/proc/driver/nvidia/version",
+              "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 2023\n"
+              "GCC version:  gcc version 12.3.0\n");
+    assert_int_equal(gos_kernel_module_version(version, sizeof(version)), 10);
+    assert_string_equal(version, "535.104.05");
+}
+
+static void the_open_kernel_module_names_the_machine_first(void **state)
+{
+    (void)state;
+    fake_file(
+        "/proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build\n");
+    gos_kernel_module_version(version, sizeof(version));
+    assert_string_equal(version, "580.159.03");
+}
+
+static void without_a_kernel_module_there_is_no_version(void **state)
+{
+    (void)state;
+    assert_int_equal(gos_kernel_module_version(version, sizeof(version)), 0);
+    fake_file("/proc/driver/nvidia/version", "something else 1.2.3\n");
+    assert_int_equal(gos_kernel_module_version(version, sizeof(version)), 0);
+}
+
+#define TORCH "/v/site-packages/torch/lib/libtorch_cuda.so"
+
+static void torch_names_its_cuda_in_its_version(void **state)
+{
+    (void)state;
+    assert_int_equal(gos_torch_version_cuda("2.11.0+cu130", TORCH, version, sizeof(version)), 4);
+    assert_string_equal(version, "13.0");
+    gos_torch_version_cuda("2.1.0+cu118", TORCH, version, sizeof(version));
+    assert_string_equal(version, "11.8");
+    assert_int_equal(gos_torch_version_cuda("2.1.0+cpu", TORCH, version, sizeof(version)), 0);
+}
+
+static void torch_names_its_cuda_in_a_file_beside_the_library(void **state)
+{
+    (void)state;
+    fake_file("/v/site-packages/torch/version.py",
+              "from typing import Optional\n__version__ = '2.8.0'\ndebug = False\n"
+              "cuda: Optional[str] = '12.8'\ngit_version = 'cafe'\nhip: Optional[str] = None\n");
+    gos_torch_version_cuda("2.8.0", TORCH, version, sizeof(version));
+    assert_string_equal(version, "12.8");
+    assert_int_equal(gos_torch_version_cuda("2.8.0", "/opt/libtorch_cuda.so", version, 64), 0);
+}
+
+static void a_torch_without_cuda_names_none(void **state)
+{
+    (void)state;
+    fake_file("/v/site-packages/torch/version.py",
+              "cuda: Optional[str] = None\ngit_version = 'cafe'\n");
+    assert_int_equal(gos_torch_version_cuda("2.8.0", TORCH, version, sizeof(version)), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -111,6 +172,12 @@ int main(void)
         TEST(a_file_without_a_version_has_none),
         TEST(a_wheel_gives_its_packages_version),
         TEST(a_stem_does_not_match_a_longer_name),
+        TEST(the_kernel_says_the_version_of_its_module),
+        TEST(the_open_kernel_module_names_the_machine_first),
+        TEST(without_a_kernel_module_there_is_no_version),
+        TEST(torch_names_its_cuda_in_its_version),
+        TEST(torch_names_its_cuda_in_a_file_beside_the_library),
+        TEST(a_torch_without_cuda_names_none),
         TEST(the_c_library_of_this_process_is_listed),
     };
 
