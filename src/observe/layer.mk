@@ -5,12 +5,16 @@ observe_sources := \
     device_state.c \
     environment.c \
     evidence.c \
+    gil.c \
+    helper_thread.c \
     host.c \
     observe.c \
     peek.c \
     pool_state.c \
     processes.c \
     procfs.c \
+    python_api.c \
+    python_call.c \
     secrecy.c \
     snapshot.c \
     sort.c \

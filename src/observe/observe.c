@@ -15,9 +15,11 @@
 #include "contexts.h"
 #include "device_state.h"
 #include "environment.h"
+#include "helper_thread.h"
 #include "host.h"
 #include "pool_state.h"
 #include "processes.h"
+#include "python_api.h"
 #include "snapshot.h"
 #include "streams.h"
 #include "versions.h"
@@ -185,4 +187,10 @@ void gos_observe_release(struct gos_evidence *evidence)
 {
     gos_scratch_release(&evidence->scratch);
     memset(evidence, 0, sizeof(*evidence));
+}
+
+void gos_observe_reset_after_fork(void)
+{
+    gos_helper_reset_after_fork();
+    gos_python_api_reset_after_fork();
 }

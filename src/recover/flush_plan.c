@@ -6,10 +6,10 @@
 
 #include "../base/module.h"
 #include "../base/options.h"
+#include "../observe/python_api.h"
 #include "../track/site.h"
 #include "../track/unwinder.h"
 #include "flush_callback.h"
-#include "python_api.h"
 
 /* --- the failing stack -------------------------------------------------------------------------
  */

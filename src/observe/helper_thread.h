@@ -19,8 +19,8 @@
  *
  * Hook context, but for one thing: making a thread lets the C library allocate.
  */
-#ifndef GOS_RECOVER_HELPER_THREAD_H
-#define GOS_RECOVER_HELPER_THREAD_H
+#ifndef GOS_OBSERVE_HELPER_THREAD_H
+#define GOS_OBSERVE_HELPER_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

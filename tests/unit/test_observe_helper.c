@@ -13,7 +13,7 @@
 
 #include "../../src/base/os.h"
 #include "../../src/base/thread.h"
-#include "../../src/recover/helper_thread.h"
+#include "../../src/observe/helper_thread.h"
 
 #define MS 1000000u
 #define PATIENTLY (10000ull * MS)

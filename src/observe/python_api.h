@@ -1,12 +1,12 @@
 /*
- * The interpreter's functions that a flush needs, found in whatever module of
+ * The interpreter's functions that we need, found in whatever module of
  * this process exports them: python itself, or libpython.
  *
  * Objects and thread states are void pointers: no header of Python is used,
  * and one build serves 3.8 and later.
  */
-#ifndef GOS_RECOVER_PYTHON_API_H
-#define GOS_RECOVER_PYTHON_API_H
+#ifndef GOS_OBSERVE_PYTHON_API_H
+#define GOS_OBSERVE_PYTHON_API_H
 
 #include <stdbool.h>
 

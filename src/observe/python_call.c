@@ -1,4 +1,4 @@
-#include "flush_python.h"
+#include "python_call.h"
 
 #include <string.h>
 
@@ -130,32 +130,33 @@ static void *follow(python py, void *object, const char *steps, size_t length)
     return object;
 }
 
-static enum gos_flush_answer call(python py, const char *path, size_t length, struct gos_text *text)
+static enum gos_python_answer call(python py, const char *path, size_t length,
+                                   struct gos_text *text)
 {
     char module_name[NAME_MAX_BYTES];
     const char *colon = memchr(path, ':', length);
 
     if (!colon || !copy_name(module_name, path, (size_t)(colon - path)))
-        return GOS_FLUSH_ABSENT;
+        return GOS_PYTHON_ABSENT;
     void *module = find_module(py, module_name);
     if (!module)
-        return GOS_FLUSH_ABSENT;
+        return GOS_PYTHON_ABSENT;
     void *result = follow(py, module, colon + 1, length - (size_t)(colon + 1 - path));
     if (!result) {
         put_exception(py, text);
-        return GOS_FLUSH_RAISED;
+        return GOS_PYTHON_RAISED;
     }
     let_go(py, result);
-    return GOS_FLUSH_DONE;
+    return GOS_PYTHON_DONE;
 }
 
 /*
  * Taking the GIL may have lasted longer than anybody waits, or until the
  * interpreter is about to end: then it is given back and nothing is done.
  */
-enum gos_flush_answer gos_flush_python_call(const char *path, size_t length, struct gos_text *text)
+enum gos_python_answer gos_python_call(const char *path, size_t length, struct gos_text *text)
 {
-    enum gos_flush_answer answer = GOS_FLUSH_ABSENT;
+    enum gos_python_answer answer = GOS_PYTHON_ABSENT;
     python py = gos_python_api();
 
     if (!py)
