@@ -188,6 +188,8 @@ int gos_load(struct gos_loaded *loaded, const json_t *root)
     load_holders(&loaded->diagnosis, json_object_get(root, "holders"));
     result = gos_load_devices(loaded, root);
     if (result == 0)
+        result = gos_load_frameworks(loaded, root);
+    if (result == 0)
         result = gos_load_sites(loaded, root);
     return result == 0 ? gos_load_place(loaded, root) : result;
 }

@@ -4,12 +4,14 @@ diagnose_sources := \
     codes.c \
     diagnose.c \
     flushed.c fragmentation.c \
+    framework.c \
     holder.c \
     ledger.c \
     library.c \
     pool_sum.c \
     rule_call.c \
     rule_exhausted.c \
+    rule_framework.c \
     rule_host.c \
     rule_policy.c \
     rule_request.c \

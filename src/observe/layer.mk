@@ -1,10 +1,14 @@
 observe_sources := \
+    allocator_stack.c \
     command_line.c \
     contexts.c \
     control_group.c \
     device_state.c \
     environment.c \
     evidence.c \
+    frameworks.c \
+    frameworks_read.c \
+    frameworks_script.S \
     gil.c \
     helper_thread.c \
     host.c \
@@ -15,9 +19,14 @@ observe_sources := \
     procfs.c \
     python_api.c \
     python_call.c \
+    python_error.c \
+    python_script.c \
     secrecy.c \
     snapshot.c \
     sort.c \
     streams.c \
     versions.c \
     wheel.c
+
+# Its text is put in as it stands.
+$(BUILD)/src/observe/frameworks_script.o: src/observe/frameworks_script.py

@@ -20,10 +20,16 @@
     CALL(PyEval_SaveThread, void *, (void))                                                        \
     CALL(PyEval_RestoreThread, void, (void *thread_state))                                         \
     CALL(PyImport_GetModuleDict, void *, (void))                                                   \
+    CALL(Py_CompileString, void *, (const char *text, const char *name, int start))                \
+    CALL(PyEval_EvalCode, void *, (void *code, void *globals, void *locals))                       \
+    CALL(PyEval_GetBuiltins, void *, (void))                                                       \
+    CALL(PyDict_New, void *, (void))                                                               \
+    CALL(PyDict_SetItemString, int, (void *dict, const char *key, void *value))                    \
     CALL(PyDict_GetItemString, void *, (void *dict, const char *key))                              \
     CALL(PyObject_GetAttrString, void *, (void *object, const char *name))                         \
     CALL(PyObject_CallObject, void *, (void *callable, void *arguments))                           \
     CALL(PyObject_Str, void *, (void *object))                                                     \
+    CALL(PyUnicode_FromString, void *, (const char *utf8))                                         \
     CALL(PyUnicode_AsUTF8, const char *, (void *string))                                           \
     CALL(PyErr_Fetch, void, (void **type, void **value, void **traceback))                         \
     CALL(PyErr_Clear, void, (void))                                                                \

@@ -4,9 +4,9 @@
 
 #include "helper_thread.h"
 #include "python_api.h"
+#include "python_error.h"
 
 #define NAME_MAX_BYTES 128
-#define WORDS_MAX 120
 
 typedef const struct gos_python_api *python;
 
@@ -15,55 +15,6 @@ static void let_go(python py, void *object)
     if (object)
         py->Py_DecRef(object);
 }
-
-/* --- an exception in words ---------------------------------------------------------------------
- */
-
-/* It may hold anything, so control characters stay out; bytes of UTF-8 are kept. */
-static void put_string(python py, void *string, struct gos_text *text)
-{
-    const char *words = string ? py->PyUnicode_AsUTF8(string) : NULL;
-
-    for (size_t i = 0; words && words[i] && i < WORDS_MAX; i++)
-        gos_text_char(text, (unsigned char)words[i] < ' ' ? ' ' : words[i]);
-}
-
-static void put_type(python py, void *type, struct gos_text *text)
-{
-    void *name = type ? py->PyObject_GetAttrString(type, "__name__") : NULL;
-
-    put_string(py, name, text);
-    let_go(py, name);
-}
-
-static void put_value(python py, void *value, struct gos_text *text)
-{
-    void *string = value ? py->PyObject_Str(value) : NULL;
-
-    gos_text_put(text, ": ");
-    put_string(py, string, text);
-    let_go(py, string);
-}
-
-static void put_exception(python py, struct gos_text *text)
-{
-    void *type = NULL, *value = NULL, *traceback = NULL;
-
-    py->PyErr_Fetch(&type, &value, &traceback);
-    if (type) {
-        put_type(py, type, text);
-        put_value(py, value, text);
-    } else {
-        gos_text_put(text, "not the path of a function");
-    }
-    py->PyErr_Clear(); /* what telling it may have raised */
-    let_go(py, type);
-    let_go(py, value);
-    let_go(py, traceback);
-}
-
-/* --- from a path to a call ---------------------------------------------------------------------
- */
 
 static bool copy_name(char name[NAME_MAX_BYTES], const char *from, size_t length)
 {
@@ -143,7 +94,7 @@ static enum gos_python_answer call(python py, const char *path, size_t length,
         return GOS_PYTHON_ABSENT;
     void *result = follow(py, module, colon + 1, length - (size_t)(colon + 1 - path));
     if (!result) {
-        put_exception(py, text);
+        gos_python_put_error(py, text);
         return GOS_PYTHON_RAISED;
     }
     let_go(py, result);

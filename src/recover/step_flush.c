@@ -193,6 +193,17 @@ static uint64_t time_left_ns(uint64_t deadline_ns)
     return left_ns < gos_options.flush_budget ? left_ns : gos_options.flush_budget;
 }
 
+/* Whoever was asked what it holds, and is late, may be about to answer. */
+static bool claim_helper(uint64_t timeout_ns)
+{
+    if (gos_helper_claim())
+        return true;
+    void *released = gos_gil_release();
+    bool claimed = gos_helper_claim_within(timeout_ns);
+    gos_gil_retake(released);
+    return claimed;
+}
+
 static int run_helper(uint64_t timeout_ns)
 {
     void *released = gos_gil_release();
@@ -232,9 +243,9 @@ static bool tell_answer(struct gos_step_record *record)
 bool gos_step_flush_run(const struct gos_ladder *ladder, struct gos_step_record *record)
 {
     record->result = "no help";
-    if (!gos_helper_claim()) {
+    if (!claim_helper(time_left_ns(ladder->deadline_ns))) {
         record->result = "skipped";
-        record->reason = "an earlier flush has not ended yet";
+        record->reason = "who was asked before has not ended yet";
         return false;
     }
     fill_job(ladder->diagnosis);
