@@ -163,30 +163,32 @@ def ask_torch(torch):
         put('torch', device, dict(facts, backend=backend, pools=int(pools)))
 
 
+def write_new(os, path, data):
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view):]
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def pickle_torch(torch, path):
     if not torch.cuda.is_initialized():
         return
     os, pickle = modules['os'], modules['pickle']
     data = pickle.dumps(torch.cuda.memory._snapshot(), 4)
-    fresh = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    os.close(os.open(path, fresh, 0o600))  # the name is ours
-    draft = path + '.tmp'
+    ours = []
     try:
-        fd = os.open(draft, fresh, 0o600)
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view):]
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        os.rename(draft, path)
+        write_new(os, path, b'')  # the name is ours; the file appears whole or not at all
+        ours.append(path)
+        write_new(os, path + '.tmp', data)
+        ours.append(path + '.tmp')
+        os.rename(path + '.tmp', path)
     except BaseException:
-        for left in (draft, path):
-            try:
-                os.unlink(left)
-            except OSError:
-                pass
+        for left in ours:
+            os.unlink(left)
         raise
     lines.append('= ' + path)
 
