@@ -248,7 +248,6 @@ static void emit_blocks(const struct gos_fragmentation *fragmentation, struct go
     emit_permille(emitter, "block_permille", "share of unused memory",
                   fragmentation->block_permille);
     emit_permille(emitter, "pool_permille", "pools: idle but kept", fragmentation->pool_permille);
-    emit_framework_pieces(fragmentation, emitter);
 }
 
 static void emit_fragmentation(const struct gos_document *document, int ordinal,
@@ -256,13 +255,18 @@ static void emit_fragmentation(const struct gos_document *document, int ordinal,
 {
     const struct gos_fragmentation *fragmentation =
         &document->report->diagnosis->fragmentation[ordinal];
-    if (gos_emitter_is_text(emitter) && fragmentation->block_count == 0 &&
-        fragmentation->pool_permille == 0 && fragmentation->framework_idle_bytes == 0)
+    bool blocks = fragmentation->block_count > 0 || fragmentation->pool_permille > 0;
+    if (gos_emitter_is_text(emitter) && !blocks && fragmentation->framework_idle_bytes == 0)
         return;
-    gos_emitter_heading(emitter, "BLOCK MAP of GPU %d (the driver hands out 2 MiB blocks)",
-                        ordinal);
+    if (blocks)
+        gos_emitter_heading(emitter, "BLOCK MAP of GPU %d (the driver hands out 2 MiB blocks)",
+                            ordinal);
+    else
+        gos_emitter_heading(emitter, "FRAGMENTATION of GPU %d", ordinal);
     gos_emitter_object(emitter, "fragmentation");
-    emit_blocks(fragmentation, emitter);
+    if (blocks || !gos_emitter_is_text(emitter))
+        emit_blocks(fragmentation, emitter);
+    emit_framework_pieces(fragmentation, emitter);
     emit_pins(document, fragmentation, emitter);
     gos_emitter_end(emitter);
 }

@@ -76,10 +76,10 @@ static void emit_framework(const struct gos_framework_evidence *framework,
     emit_amounts(framework, emitter);
     emit_map(framework, emitter);
     emit_settings(framework, emitter);
-    gos_emitter_bool(emitter, GOS_FIELD("late", framework->is_late ? "asked after the call" : NULL),
+    gos_emitter_bool(emitter,
+                     GOS_FIELD("late", framework->is_late ? "only when the call was over" : NULL),
                      framework->is_late);
-    gos_emitter_duration(emitter,
-                         GOS_FIELD("after_ns", framework->after_ns ? "after the failure" : NULL),
+    gos_emitter_duration(emitter, GOS_FIELD("after_ns", framework->after_ns ? "told after" : NULL),
                          framework->after_ns);
     gos_emitter_end(emitter);
 }

@@ -120,6 +120,13 @@ def test_failure_that_torch_survives_asks_nothing(frameworks):
     assert run.files == [] and run.lines_of_shim == []
 
 
+@gil_or_not
+def test_failing_call_does_not_wait_for_a_late_answer(frameworks, gil):
+    run = frameworks("own_is_not_kept_waiting", *gil, timeout=40)
+    assert outcomes(run) == ["torch asks 2"]
+    assert run.report.code == "fragmented"
+
+
 def test_end_of_an_episode_does_not_wait_for_a_late_answer(frameworks):
     run = frameworks("own_then_survives")
     assert outcomes(run) == ["torch asks 2", "torch asks 0"]

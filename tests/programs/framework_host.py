@@ -84,6 +84,16 @@ def own_in_use():
     wait_until_told()
 
 
+def own_is_not_kept_waiting():
+    """The answer comes only when the failing call has returned: who waited for it would hang."""
+    returned = threading.Event()
+    torch.cuda.before_telling = returned.wait
+    fill(30, 512, [2] * 30)
+    say("torch asks", torch.cuda.take(1024)[0])
+    returned.set()
+    wait_until_told()
+
+
 def own_then_survives():
     """The failure is told; then the same request fits while the late answer is on its way."""
     torch.cuda.before_telling = lambda: time.sleep(0.3)
