@@ -38,6 +38,7 @@ static void load_framework(struct gos_framework_evidence *framework, const json_
     framework->device = (uint32_t)gos_value_number(from, "device", 0);
     framework->reserved_bytes = gos_value_number(from, "reserved_bytes", 0);
     framework->used_bytes = gos_value_number(from, "used_bytes", 0);
+    framework->free_block_count = gos_value_number(from, "free_block_count", 0);
     framework->active_bytes = gos_value_number(from, "active_bytes", 0);
     framework->inactive_split_bytes = gos_value_number(from, "inactive_split_bytes", 0);
     framework->releasable_known = gos_value_has(from, "releasable_bytes");

@@ -178,6 +178,7 @@ struct gos_framework_evidence {
     uint64_t used_bytes;           /* of that, in use by the program */
     uint64_t active_bytes;         /* torch: used, or freed and waiting for a stream */
     uint64_t inactive_split_bytes; /* torch: unused parts of segments that are used in part */
+    uint64_t free_block_count;     /* unused blocks, whole segments among them; 0: not known */
     bool in_driver_pools; /* its cache is a memory pool of the driver's, whose idle is known */
 
     /* torch's segments, block by block; not known when there are too many to walk. */

@@ -133,6 +133,7 @@ static bool read_row(const struct reader *reader, const char *line, const char *
     read_map(facts, end, row);
     read_settings(reader, facts, end, row);
     row->active_bytes = number_or_none(facts, end, "active");
+    row->free_block_count = number_or_none(facts, end, "free_blocks");
     row->inactive_split_bytes = number_or_none(facts, end, "split");
     return read_number(facts, end, "reserved", &row->reserved_bytes) &&
            read_number(facts, end, "used", &row->used_bytes) && can_be(reader->evidence, row);
@@ -144,7 +145,8 @@ static void add_row(const struct reader *reader, const char *line, const char *e
     struct gos_framework_evidence row = {0};
 
     if (!read_row(reader, line, end, &row))
-        gos_evidence_incomplete_format(evidence, "what %s says it holds (its numbers make no sense)",
+        gos_evidence_incomplete_format(evidence,
+                                       "what %s says it holds (its numbers make no sense)",
                                        row.name ? row.name : "a framework");
     else if (evidence->framework_count < ROWS_MAX)
         evidence->frameworks[evidence->framework_count++] = row;

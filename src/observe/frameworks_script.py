@@ -58,6 +58,7 @@ def map_segment(facts, segment):
     free = sum(sizes)
     total = number(segment['total_size'])
     facts['segments'] += 1
+    facts['free_blocks'] += len(sizes)
     facts['mapped'] += total
     facts['mapped_free'] += free
     facts['largest'] = max([facts['largest']] + sizes)
@@ -76,7 +77,7 @@ def map_segment(facts, segment):
 
 
 def map_of(segments, device):
-    facts = dict.fromkeys(['segments', 'mapped', 'mapped_free', 'largest', 'fitting', 'pinned',
+    facts = dict.fromkeys(['segments', 'free_blocks', 'mapped', 'mapped_free', 'largest', 'fitting', 'pinned',
                            'pieces', 'piece_bytes', 'releasable'], 0)
     for segment in segments:
         if segment['device'] == device:

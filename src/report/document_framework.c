@@ -23,6 +23,10 @@ static void emit_amounts(const struct gos_framework_evidence *framework,
     gos_emitter_bytes_if(emitter, GOS_FIELD("largest_free_bytes", "largest unused block"),
                          framework->map_known || framework->largest_free_bytes,
                          framework->largest_free_bytes);
+    gos_emitter_count(
+        emitter,
+        GOS_FIELD("free_block_count", framework->free_block_count ? "unused blocks" : NULL),
+        framework->free_block_count);
     gos_emitter_bytes(emitter, GOS_FIELD("active_bytes", NULL), framework->active_bytes);
     gos_emitter_bytes(emitter, GOS_FIELD("inactive_split_bytes", NULL),
                       framework->inactive_split_bytes);

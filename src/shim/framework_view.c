@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "../base/log.h"
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../base/text.h"
@@ -95,9 +96,9 @@ void gos_view_take_later(const struct gos_evidence *evidence, const struct gos_r
     char buffer[PATH_BYTES];
     const char *path = later & GOS_FRAMEWORK_TORCH ? snapshot_path(report, buffer) : "";
 
-    /* When an earlier one has not answered, the report stays as it was announced. */
     if (gos_frameworks_start(evidence, later, path, answered, (void *)(uintptr_t)ticket) != 0)
-        return;
+        gos_log(GOS_LOG_DEBUG, "the framework that asked is not asked what it holds: an earlier "
+                               "question has no answer yet, or there is no thread for it");
 }
 
 #define SETTLE_NS 200000000u

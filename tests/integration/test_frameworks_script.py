@@ -75,6 +75,7 @@ def test_whole_segments_can_be_given_back_and_pinned_ones_not():
                             block(8 * MIB)))
     assert found["releasable"] == 512 * MIB
     assert (found["segments"], found["pinned"], found["pieces"]) == (2, 1, 2)
+    assert found["free_blocks"] == 3
     assert found["piece_bytes"] == 308 * MIB and found["largest"] == 512 * MIB
     assert found["fitting"] == 0
     assert numbers(segment(block(512 * MIB)), asked=500 * MIB)["fitting"] == 512 * MIB

@@ -348,6 +348,7 @@ static void frameworks(struct shape *shape)
          .piece_bytes = 2 * GIB,
          .fitting_bytes = 136 * GIB,
          .largest_free_bytes = 4 * GIB,
+         .free_block_count = 483,
          .releasable_known = true,
          .releasable_bytes = 136 * GIB,
          .expandable = GOS_SETTING_OFF,

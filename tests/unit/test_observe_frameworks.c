@@ -27,6 +27,7 @@ static void release(struct gos_evidence *evidence)
 
 static const char whole_answer[] =
     "+ torch 0 reserved=4096 used=1024 active=2048 split=512 map=1 segments=3 pinned=1 pieces=2 "
+    "free_blocks=6 "
     "piece_bytes=512 fitting=700 largest=900 releasable=1000 backend=native "
     "settings=expandable_segments:True expandable=1 max_split=0 pools=0\n"
     "+ cupy 3 reserved=10 used=10 pinned_free=4\n"
@@ -49,6 +50,7 @@ static void each_number_arrives(void **state)
     assert_int_equal(torch->segment_count, 3);
     assert_int_equal(torch->pinned_segment_count, 1);
     assert_int_equal(torch->piece_count, 2);
+    assert_int_equal(torch->free_block_count, 6);
     assert_int_equal(torch->piece_bytes, 512);
     assert_int_equal(torch->fitting_bytes, 700);
     assert_int_equal(torch->largest_free_bytes, 900);
