@@ -155,7 +155,7 @@ tests: $(all_test_binaries) ## build all test binaries, run none
 unfit_for_sanitizers := test_base_module test_report_stacks test_stacks_% test_track_budget
 # A thread that the thread sanitizer does not see begin; pure functions of one thread.
 ifneq ($(filter -fsanitize=thread,$(SANITIZE)),)
-  unfit_for_sanitizers += test_recover_helper test_diagnose_%
+  unfit_for_sanitizers += test_observe_helper test_diagnose_%
 endif
 unit_now = $(if $(SANITIZE),$(filter-out $(unfit_for_sanitizers:%=$(BUILD)/tests/unit/%),$(1)),$(1))
 

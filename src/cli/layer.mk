@@ -10,6 +10,7 @@ cli_sources := \
     json_value.c \
     load.c \
     load_device.c \
+    load_framework.c \
     load_growth.c \
     load_place.c \
     load_site.c \

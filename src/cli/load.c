@@ -199,6 +199,8 @@ int gos_load(struct gos_loaded *loaded, const json_t *root)
     load_holders(&loaded->diagnosis, json_object_get(root, "holders"));
     result = gos_load_devices(loaded, root);
     if (result == 0)
+        result = gos_load_frameworks(loaded, root);
+    if (result == 0)
         result = gos_load_sites(loaded, root);
     if (result == 0)
         result = gos_load_growth(loaded, root);

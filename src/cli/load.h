@@ -32,6 +32,8 @@ __attribute__((warn_unused_result)) int gos_load_sites(struct gos_loaded *loaded
                                                        const json_t *root);
 __attribute__((warn_unused_result)) int gos_load_growth(struct gos_loaded *loaded,
                                                         const json_t *root);
+__attribute__((warn_unused_result)) int gos_load_frameworks(struct gos_loaded *loaded,
+                                                            const json_t *root);
 __attribute__((warn_unused_result)) int gos_load_place(struct gos_loaded *loaded,
                                                        const json_t *root);
 

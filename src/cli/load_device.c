@@ -84,6 +84,9 @@ static void load_fragmentation(struct gos_fragmentation *fragmentation, const js
     fragmentation->block_lost_count = gos_value_number(from, "block_lost_count", 0);
     fragmentation->block_permille = (uint32_t)gos_value_number(from, "block_permille", 0);
     fragmentation->pool_permille = (uint32_t)gos_value_number(from, "pool_permille", 0);
+    fragmentation->framework_idle_bytes = gos_value_number(from, "framework_idle_bytes", 0);
+    fragmentation->framework_stuck_bytes = gos_value_number(from, "framework_stuck_bytes", 0);
+    fragmentation->framework_permille = (uint32_t)gos_value_number(from, "framework_permille", 0);
     load_pins(fragmentation, json_object_get(from, "pins"));
 }
 

@@ -98,6 +98,20 @@ void gos_advise_torch_pieces(const struct gos_situation *s, struct gos_verdict *
         gos_verdict_advise(verdict, "See what its segments hold: torch.cuda.memory_summary().");
 }
 
+/* Expandable segments have no use for a largest size to split. */
+void gos_advise_torch_whole(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    bool expandable = gos_setting_torch_expandable(s->evidence);
+    if (!expandable)
+        gos_verdict_advise(verdict, torch_item(s, "expandable_segments:True"));
+    if (!expandable && !gos_setting_torch_splits_are_limited(s->evidence))
+        gos_verdict_advise(verdict, torch_item(s, "max_split_size_mb:128"));
+    gos_verdict_advise(verdict, "Allocate the large tensors first, before small ones that live "
+                                "long.");
+    gos_verdict_advise(verdict, "Call torch.cuda.empty_cache() between phases, so that small "
+                                "tensors do not settle in large idle segments.");
+}
+
 static void advise_top_site(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_site_use *top =

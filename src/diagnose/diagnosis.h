@@ -23,6 +23,7 @@
     LINE(LIVE_MANAGED, "live_managed", "managed memory resident", true)                            \
     LINE(LIVE_ARRAY, "live_array", "arrays", true)                                                 \
     LINE(LIVE_GRAPH, "live_graph", "graph memory in use", true)                                    \
+    LINE(FRAMEWORK_IDLE, "framework_idle", "reserved by frameworks, unused", true)                 \
     LINE(POOL_IDLE, "pool_idle", "idle in pools", true)                                            \
     LINE(POOL_PENDING, "pool_pending", "freed, not yet given back", true)                          \
     LINE(GRAPH_IDLE, "graph_idle", "idle graph memory", true)                                      \
@@ -84,6 +85,15 @@ struct gos_fragmentation {
     uint32_t block_permille;
     /* Pools: unused bytes of pools with live memory / all unused bytes, in 1/1000. */
     uint32_t pool_permille;
+    /*
+     * Frameworks that told their segments (torch): what is reserved and unused,
+     * and of that stuck, what could not serve the request: for a framework's own
+     * request all blocks smaller than it; for others' whatever is not in whole
+     * segments, which it could give back.  stuck / unused, in 1/1000.
+     */
+    uint64_t framework_idle_bytes;
+    uint64_t framework_stuck_bytes;
+    uint32_t framework_permille;
     /* Sites that keep blocks at most half used, by stuck bytes, descending. */
     struct {
         uint32_t site;

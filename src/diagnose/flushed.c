@@ -53,3 +53,15 @@ void gos_diagnose_flushed(struct gos_evidence *evidence, struct gos_diagnosis *d
     put_summary(&s, verdict, given_bytes);
     gos_advise_cache(&s, verdict, giver);
 }
+
+void gos_diagnose_flushed_in_vain(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis)
+{
+    struct gos_verdict *verdict = &diagnosis->verdict;
+
+    if (verdict->code != GOS_VERDICT_CACHE_HELD || verdict->confidence != GOS_CONFIDENCE_PROVEN)
+        return;
+    verdict->confidence = GOS_CONFIDENCE_LIKELY;
+    gos_verdict_say(verdict, gos_wording(evidence, "Asked to give it back, they gave too little: "
+                                                   "somebody else was quicker, or something "
+                                                   "keeps it."));
+}

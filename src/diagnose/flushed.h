@@ -14,4 +14,10 @@
 void gos_diagnose_flushed(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis,
                           const char *giver, uint64_t given_bytes);
 
+/*
+ * Caches gave back what they could and the request failed all the same: that
+ * one holds enough is no longer proven.
+ */
+void gos_diagnose_flushed_in_vain(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis);
+
 #endif

@@ -4,6 +4,7 @@
  * part is free.
  */
 #include "diagnosis.h"
+#include "framework.h"
 #include "pool_sum.h"
 #include "saturate.h"
 
@@ -124,15 +125,6 @@ static void hand_out_pins(struct map_walk *walk)
     }
 }
 
-static uint32_t permille(uint64_t part, uint64_t whole)
-{
-    while (whole > UINT64_MAX / 1000) {
-        whole >>= 1;
-        part >>= 1;
-    }
-    return whole ? (uint32_t)gos_lesser(part * 1000 / whole, 1000) : 0;
-}
-
 /*
  * Freed behind work that may still run: it is late, not in pieces.  Of a stream
  * that has finished nobody can see whether the host waited for it.
@@ -161,11 +153,12 @@ void gos_fragmentation_make(const struct gos_evidence *evidence,
 
     uint64_t free_bytes = device->driver_known ? device->driver_free_bytes : 0;
     uint64_t stuck = fragmentation->block_stuck_bytes;
-    fragmentation->block_permille = permille(stuck, gos_plus(stuck, free_bytes));
+    fragmentation->block_permille = gos_permille(stuck, gos_plus(stuck, free_bytes));
     struct gos_pool_sum pools;
     gos_pool_sum_make(evidence, device, &pools);
     uint64_t unused = gos_plus(pools.idle_bytes, pools.pending_bytes);
     uint64_t kept = gos_lesser(gos_beyond(unused, pools.unpinned_bytes),
                                gos_beyond(unused, late_bytes(evidence, device->ordinal)));
-    fragmentation->pool_permille = permille(kept, unused);
+    fragmentation->pool_permille = gos_permille(kept, unused);
+    gos_framework_fragmentation(evidence, (uint32_t)device->ordinal, fragmentation);
 }

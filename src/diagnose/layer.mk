@@ -4,6 +4,7 @@ diagnose_sources := \
     codes.c \
     diagnose.c \
     flushed.c fragmentation.c \
+    framework.c \
     holder.c \
     leak.c \
     ledger.c \
@@ -12,6 +13,7 @@ diagnose_sources := \
     requirement.c \
     rule_call.c \
     rule_exhausted.c \
+    rule_framework.c \
     rule_host.c \
     rule_leak.c \
     rule_policy.c \

@@ -5,6 +5,7 @@
  * is hidden; and what was claimed twice shows as a negative residual.
  */
 #include "diagnosis.h"
+#include "framework.h"
 #include "pool_sum.h"
 #include "saturate.h"
 
@@ -265,6 +266,7 @@ void gos_ledger_make(const struct gos_evidence *evidence, const struct gos_devic
     claim_books(&book);
     claim_pools(&book);
     claim_graphs(&book);
+    gos_framework_split(evidence, (uint32_t)device->ordinal, ledger);
     claim_derived(&book, blocks.block_stuck_bytes);
     claim_context(&book);
     sum_own(ledger);

@@ -41,6 +41,9 @@ gos_rule gos_rule_blocks_fragmented;
 gos_rule gos_rule_pool_fragmented;
 gos_rule gos_rule_pool_pieces;
 gos_rule gos_rule_cache_opaque;
+/* rule_framework.c: a framework said so itself. */
+gos_rule gos_rule_framework_held;
+gos_rule gos_rule_framework_fragmented;
 /* rule_exhausted.c: it is all in use. */
 gos_rule gos_rule_others;
 gos_rule gos_rule_process;
@@ -48,6 +51,10 @@ gos_rule gos_rule_process;
 gos_rule gos_rule_leak;
 /* rule_unexplained.c: always applies. */
 gos_rule gos_rule_unexplained;
+
+/* A framework's own numbers, as lines of evidence. */
+void gos_framework_say(const struct gos_situation *situation,
+                       const struct gos_framework_evidence *framework, struct gos_verdict *verdict);
 
 /* Add a line; NULL, "" and what does not fit are left out. */
 void gos_verdict_say(struct gos_verdict *verdict, const char *line);

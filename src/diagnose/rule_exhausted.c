@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "advice.h"
+#include "framework.h"
 #include "holder.h"
 #include "rule.h"
 #include "saturate.h"
@@ -176,7 +177,8 @@ bool gos_rule_others(const struct gos_situation *s, struct gos_verdict *verdict)
 /* Everything that might have served the request, seen or not. */
 static uint64_t slack_bytes(const struct gos_situation *s)
 {
-    return gos_situation_unused_bytes(s) + s->neighbours_bytes + line_bytes(s, GOS_LEDGER_HIDDEN) +
+    return gos_situation_unused_bytes(s) + line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) +
+           s->neighbours_bytes + line_bytes(s, GOS_LEDGER_HIDDEN) +
            s->device->unmapped_physical_bytes;
 }
 
@@ -201,12 +203,13 @@ static const char *process_summary(const struct gos_situation *s)
         s->strict
             ? gos_wording(s->evidence, "Short by %s: ", amount(s, gos_situation_short_bytes(s)))
             : "";
+    uint64_t used_bytes = s->tracked_bytes - line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE);
     const char *holder = s->diagnosis->holder_count ? s->diagnosis->holders[0].name : "";
     if (!holder[0])
         return gos_wording(s->evidence, "%sthis process itself holds %s, all in use.", short_words,
-                           amount(s, s->tracked_bytes));
+                           amount(s, used_bytes));
     return gos_wording(s->evidence, "%sthis process itself holds %s in use, most of it by %s (%s).",
-                       short_words, amount(s, s->tracked_bytes), holder,
+                       short_words, amount(s, used_bytes), holder,
                        amount(s, s->diagnosis->holders[0].live_bytes));
 }
 
@@ -230,7 +233,11 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
 {
     uint64_t held = 0;
     const char *cache = gos_situation_cache(s, &held);
-    if (cache[0])
+    const struct gos_framework_evidence *framework =
+        gos_framework_find(s->evidence, cache, (uint32_t)s->device->ordinal);
+    if (framework)
+        gos_framework_say(s, framework, verdict);
+    else if (cache[0])
         gos_verdict_say(verdict,
                         gos_wording(s->evidence,
                                     "%s holds %s in segments that are opaque from outside: part "

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "advice.h"
+#include "framework.h"
 #include "holder.h"
 #include "rule.h"
 #include "saturate.h"
@@ -258,7 +259,8 @@ bool gos_rule_cache_opaque(const struct gos_situation *s, struct gos_verdict *ve
     uint64_t held = 0;
     const char *cache = gos_situation_cache(s, &held);
     bool for_itself = s->asked_bytes > 0 && strcmp(cache, s->requester) == 0;
-    if (!is_short(s) || !cache[0] || for_itself || held < s->missing_bytes)
+    if (!is_short(s) || !cache[0] || for_itself || held < s->missing_bytes ||
+        gos_framework_find(s->evidence, cache, (uint32_t)s->device->ordinal))
         return false;
     verdict->code = GOS_VERDICT_CACHE_HELD;
     verdict->confidence = GOS_CONFIDENCE_POSSIBLE;

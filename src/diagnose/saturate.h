@@ -28,4 +28,14 @@ static inline uint64_t gos_greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* part / whole in 1/1000; 0 when the whole is nothing. */
+static inline uint32_t gos_permille(uint64_t part, uint64_t whole)
+{
+    while (whole > UINT64_MAX / 1000) {
+        whole >>= 1;
+        part >>= 1;
+    }
+    return whole ? (uint32_t)gos_lesser(part * 1000 / whole, 1000) : 0;
+}
+
 #endif

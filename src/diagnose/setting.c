@@ -117,8 +117,28 @@ static bool torch_holds_physical(const struct gos_evidence *evidence)
     return false;
 }
 
+/* torch's own word, which is the same for all devices. */
+static const struct gos_framework_evidence *torch_view(const struct gos_evidence *evidence)
+{
+    for (size_t i = 0; i < evidence->framework_count; i++)
+        if (strcmp(evidence->frameworks[i].name, "torch") == 0)
+            return &evidence->frameworks[i];
+    return NULL;
+}
+
+bool gos_setting_torch_splits_are_limited(const struct gos_evidence *evidence)
+{
+    const struct gos_framework_evidence *torch = torch_view(evidence);
+    if (torch && torch->max_split != GOS_SETTING_UNKNOWN)
+        return torch->max_split == GOS_SETTING_ON;
+    return torch_value(evidence, "max_split_size_mb") != NULL;
+}
+
 bool gos_setting_torch_expandable(const struct gos_evidence *evidence)
 {
+    const struct gos_framework_evidence *torch = torch_view(evidence);
+    if (torch && torch->expandable != GOS_SETTING_UNKNOWN)
+        return torch->expandable == GOS_SETTING_ON;
     const char *value = torch_value(evidence, "expandable_segments");
     if (value)
         return strncmp(value, "True", 4) == 0 || strncmp(value, "true", 4) == 0;

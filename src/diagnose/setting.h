@@ -31,7 +31,13 @@ const char *gos_setting_late(const struct gos_evidence *evidence, const char *na
  */
 bool gos_setting_torch_has(const struct gos_evidence *evidence, const char *key);
 
-/* expandable_segments is on, by configuration or because torch's memory shows it. */
+/* max_split_size is limited, as torch says or by configuration. */
+bool gos_setting_torch_splits_are_limited(const struct gos_evidence *evidence);
+
+/*
+ * expandable_segments is on, as torch says, by configuration or because its
+ * memory shows it.
+ */
 bool gos_setting_torch_expandable(const struct gos_evidence *evidence);
 
 /* The name to advise: the one that is already in use, else the older one, which all know. */

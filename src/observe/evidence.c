@@ -1,17 +1,40 @@
 #include "evidence.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "../base/text.h"
 
 #define LINE_BYTES 256
 
+/* Its place, or the count. */
+static size_t find(const struct gos_evidence *evidence, const char *line)
+{
+    size_t i = 0;
+
+    while (i < evidence->incomplete_count && strcmp(evidence->incomplete[i], line) != 0)
+        i++;
+    return i;
+}
+
 void gos_evidence_incomplete(struct gos_evidence *evidence, const char *line)
 {
     const size_t room = sizeof(evidence->incomplete) / sizeof(evidence->incomplete[0]);
 
-    if (line != NULL && evidence->incomplete_count < room)
+    if (line != NULL && evidence->incomplete_count < room &&
+        find(evidence, line) == evidence->incomplete_count)
         evidence->incomplete[evidence->incomplete_count++] = line;
+}
+
+void gos_evidence_complete(struct gos_evidence *evidence, const char *line)
+{
+    size_t at = find(evidence, line);
+
+    if (at == evidence->incomplete_count)
+        return;
+    evidence->incomplete_count--;
+    memmove(&evidence->incomplete[at], &evidence->incomplete[at + 1],
+            (evidence->incomplete_count - at) * sizeof(evidence->incomplete[0]));
 }
 
 void gos_evidence_incomplete_format(struct gos_evidence *evidence, const char *format, ...)

@@ -194,6 +194,51 @@ struct gos_variable {
     const char *at_start; /* its value at first CUDA use, where it differs; else NULL; "" not set */
 };
 
+enum gos_setting_state { GOS_SETTING_UNKNOWN, GOS_SETTING_OFF, GOS_SETTING_ON };
+
+/*
+ * What a framework says about its cache on one device: torch by
+ * torch.cuda.memory_stats and its snapshot, CuPy by its default pool, JAX by
+ * device.memory_stats.  All of one moment, with the GIL held.
+ */
+struct gos_framework_evidence {
+    const char *name; /* everyday name, permanent: "torch", "cupy", "jax" */
+    uint32_t device;
+    uint64_t reserved_bytes;       /* taken from the driver */
+    uint64_t used_bytes;           /* of that, in use by the program */
+    uint64_t active_bytes;         /* torch: used, or freed and waiting for a stream */
+    uint64_t inactive_split_bytes; /* torch: unused parts of segments that are used in part */
+    uint64_t free_block_count;     /* unused blocks, whole segments among them; 0: not known */
+    bool in_driver_pools; /* its cache is a memory pool of the driver's, whose idle is known */
+
+    /* torch's segments, block by block; not known when there are too many to walk. */
+    bool map_known;
+    uint64_t segment_count;
+    uint64_t pinned_segment_count; /* with something used and something unused in them */
+    uint64_t piece_count;          /* unused blocks in those */
+    uint64_t piece_bytes;
+    uint64_t fitting_bytes; /* unused blocks that are large enough for the request */
+    /* Of all unused blocks; JAX knows this one too.  0: not known. */
+    uint64_t largest_free_bytes;
+
+    /* What it would give back if it were asked to; else not known. */
+    bool releasable_known;
+    uint64_t releasable_bytes;
+
+    enum gos_setting_state expandable; /* torch: expandable segments */
+    enum gos_setting_state max_split;  /* torch: a largest size of blocks to split */
+    const char *backend;               /* torch: "native", "cudaMallocAsync"; "" unknown */
+    const char *settings;              /* torch: the allocator's configuration, "" none */
+    uint64_t pinned_free_count;        /* CuPy: unused blocks of pinned host memory */
+
+    uint64_t after_ns; /* since the request failed */
+    /*
+     * Asked only when the failing call had returned, because it was inside
+     * this framework's allocator: what was used then may be unused by now.
+     */
+    bool is_late;
+};
+
 struct gos_evidence {
     struct gos_scratch scratch;
     struct gos_request request; /* .api NULL: a snapshot or exit report, nothing failed */
@@ -234,6 +279,10 @@ struct gos_evidence {
     size_t variable_count;
     struct gos_host_evidence host;
 
+    struct gos_framework_evidence *frameworks; /* only those that answered */
+    size_t framework_count;
+    const char *torch_snapshot; /* path of the pickled snapshot; NULL none */
+
     uint64_t allocated_count;
     uint64_t freed_count;
     uint64_t metadata_bytes;
@@ -246,8 +295,10 @@ struct gos_evidence {
     size_t incomplete_count;
 };
 
-/* Add a line to incomplete (permanent or scratch text); silently bounded. */
+/* Add a line to incomplete (permanent or scratch text), once; silently bounded. */
 void gos_evidence_incomplete(struct gos_evidence *evidence, const char *line);
+/* Take it back: it was seen after all. */
+void gos_evidence_complete(struct gos_evidence *evidence, const char *line);
 /* The same with a text made in the scratch memory; formats as gos_text_format does. */
 __attribute__((format(printf, 2, 3))) void
 gos_evidence_incomplete_format(struct gos_evidence *evidence, const char *format, ...);

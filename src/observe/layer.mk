@@ -1,11 +1,17 @@
 observe_sources := \
+    allocator_stack.c \
     command_line.c \
     contexts.c \
     control_group.c \
     device_state.c \
     environment.c \
     evidence.c \
+    frameworks.c \
+    frameworks_read.c \
+    frameworks_script.S \
+    gil.c \
     growth.c \
+    helper_thread.c \
     host.c \
     kernel_module.c \
     not_seen.c \
@@ -14,6 +20,10 @@ observe_sources := \
     pool_state.c \
     processes.c \
     procfs.c \
+    python_api.c \
+    python_call.c \
+    python_error.c \
+    python_script.c \
     secrecy.c \
     snapshot.c \
     sort.c \
@@ -21,3 +31,6 @@ observe_sources := \
     torch_version.c \
     versions.c \
     wheel.c
+
+# Its text is put in as it stands.
+$(BUILD)/src/observe/frameworks_script.o: src/observe/frameworks_script.py

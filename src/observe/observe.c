@@ -16,10 +16,12 @@
 #include "device_state.h"
 #include "environment.h"
 #include "growth.h"
+#include "helper_thread.h"
 #include "host.h"
 #include "not_seen.h"
 #include "pool_state.h"
 #include "processes.h"
+#include "python_api.h"
 #include "snapshot.h"
 #include "streams.h"
 #include "versions.h"
@@ -190,4 +192,10 @@ void gos_observe_release(struct gos_evidence *evidence)
 {
     gos_scratch_release(&evidence->scratch);
     memset(evidence, 0, sizeof(*evidence));
+}
+
+void gos_observe_reset_after_fork(void)
+{
+    gos_helper_reset_after_fork();
+    gos_python_api_reset_after_fork();
 }

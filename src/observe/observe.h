@@ -37,4 +37,7 @@ void gos_observe_release(struct gos_evidence *evidence);
  */
 void gos_observe_at_first_use(void);
 
+/* In a forked child: the helper is gone, and no lock is held. */
+void gos_observe_reset_after_fork(void);
+
 #endif

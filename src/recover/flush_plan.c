@@ -4,61 +4,15 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../base/module.h"
 #include "../base/options.h"
-#include "../track/site.h"
-#include "../track/unwinder.h"
+#include "../diagnose/framework.h"
+#include "../observe/allocator_stack.h"
+#include "../observe/python_api.h"
 #include "flush_callback.h"
-#include "python_api.h"
-
-/* --- the failing stack -------------------------------------------------------------------------
- */
-
-struct stack {
-    bool is_known;
-    bool has_torch; /* allocators, not the frameworks as a whole */
-    bool has_cupy;
-};
-
-static void note_module(struct stack *stack, const struct gos_module *module)
-{
-    if (!module || !module->path)
-        return;
-    if (strncmp(module->name, "libc10_cuda.so", strlen("libc10_cuda.so")) == 0)
-        stack->has_torch = true;
-    if (strstr(module->path, "cupy/cuda/memory"))
-        stack->has_cupy = true;
-}
-
-/*
- * Walked anew instead of taken from the site: that one may be cut short by
- * GPUOOMSHIM_STACK_DEPTH, or not exist.
- */
-static struct stack look_at_stack(void)
-{
-    struct stack stack = {.is_known = false};
-    uintptr_t addresses[GOS_UNWINDER_MAX];
-    size_t count = gos_unwinder_walk(addresses, GOS_UNWINDER_MAX);
-
-    stack.is_known = count > 0;
-    for (size_t i = 0; i < count; i++)
-        note_module(&stack, gos_module_of(addresses[i]));
-    return stack;
-}
-
-/* CuPy's allocator is compiled, but may also stand on the Python stack. */
-static void note_python(struct stack *stack, uint32_t site_id)
-{
-    const struct gos_site *site = gos_site_get(site_id);
-
-    for (uint32_t i = 0; site && i < site->python_count; i++)
-        if (strstr(site->python[i].file, "cupy/cuda/memory"))
-            stack->has_cupy = true;
-}
 
 bool gos_flush_caller_is_in_allocator(void)
 {
-    struct stack stack = look_at_stack();
+    struct gos_allocator_stack stack = gos_allocator_stack(0);
 
     return stack.has_torch || stack.has_cupy;
 }
@@ -80,15 +34,26 @@ static uint64_t may_be_held_by(const struct gos_diagnosis *diagnosis, const char
     return held_by(diagnosis, name) + held_by(diagnosis, "");
 }
 
+/* All that it does not use, by its own word; else it may be all that it holds. */
+static uint64_t most_unused_by(const struct gos_diagnosis *diagnosis, const char *name)
+{
+    const struct gos_framework_evidence *framework =
+        diagnosis->device >= 0
+            ? gos_framework_find(diagnosis->evidence, name, (uint32_t)diagnosis->device)
+            : NULL;
+
+    return framework ? gos_framework_idle_bytes(framework) : held_by(diagnosis, name);
+}
+
 static uint64_t askable_bytes(const struct gos_diagnosis *diagnosis,
                               const struct gos_flush_plan *plan)
 {
     uint64_t bytes = held_by(diagnosis, "");
 
     if (plan->torch)
-        bytes += held_by(diagnosis, "torch");
+        bytes += most_unused_by(diagnosis, "torch");
     if (plan->cupy)
-        bytes += held_by(diagnosis, "cupy");
+        bytes += most_unused_by(diagnosis, "cupy");
     return bytes;
 }
 
@@ -114,8 +79,7 @@ static const char *plan_frameworks(const struct gos_diagnosis *diagnosis,
 
     if (!torch && !cupy)
         return NULL;
-    struct stack stack = look_at_stack();
-    note_python(&stack, diagnosis->evidence->request.site);
+    struct gos_allocator_stack stack = gos_allocator_stack(diagnosis->evidence->request.site);
     if (!stack.is_known)
         return "the failing stack could not be read, so nobody knows whose locks it holds";
     plan->torch = torch && !stack.has_torch;

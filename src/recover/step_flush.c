@@ -10,12 +10,11 @@
 #include "../base/os.h"
 #include "../base/text.h"
 #include "../cuda/driver.h"
+#include "../observe/gil.h"
+#include "../observe/helper_thread.h"
+#include "../observe/python_call.h"
 #include "flush_callback.h"
 #include "flush_plan.h"
-#include "flush_python.h"
-#include "gil.h"
-#include "helper_thread.h"
-#include "python_api.h"
 
 #define WORDS_BYTES 400
 
@@ -82,13 +81,13 @@ static void ask_python(const char *name, const char *path, size_t length)
     struct gos_text text = gos_text_on(words, sizeof words);
     uint64_t before_bytes = begin(name);
 
-    switch (gos_flush_python_call(path, length, &text)) {
-    case GOS_FLUSH_ABSENT:
+    switch (gos_python_call(path, length, &text)) {
+    case GOS_PYTHON_ABSENT:
         return;
-    case GOS_FLUSH_DONE:
+    case GOS_PYTHON_DONE:
         put_name(name);
         break;
-    case GOS_FLUSH_RAISED:
+    case GOS_PYTHON_RAISED:
         put_name(name);
         gos_text_format(&job.words, " raised %s", words);
         break;
@@ -194,6 +193,17 @@ static uint64_t time_left_ns(uint64_t deadline_ns)
     return left_ns < gos_options.flush_budget ? left_ns : gos_options.flush_budget;
 }
 
+/* Whoever was asked what it holds, and is late, may be about to answer. */
+static bool claim_helper(uint64_t timeout_ns)
+{
+    if (gos_helper_claim())
+        return true;
+    void *released = gos_gil_release();
+    bool claimed = gos_helper_claim_within(timeout_ns);
+    gos_gil_retake(released);
+    return claimed;
+}
+
 static int run_helper(uint64_t timeout_ns)
 {
     void *released = gos_gil_release();
@@ -233,9 +243,9 @@ static bool tell_answer(struct gos_step_record *record)
 bool gos_step_flush_run(const struct gos_ladder *ladder, struct gos_step_record *record)
 {
     record->result = "no help";
-    if (!gos_helper_claim()) {
+    if (!claim_helper(time_left_ns(ladder->deadline_ns))) {
         record->result = "skipped";
-        record->reason = "an earlier flush has not ended yet";
+        record->reason = "who was asked before has not ended yet";
         return false;
     }
     fill_job(ladder->diagnosis);
@@ -256,7 +266,5 @@ bool gos_step_flush_run(const struct gos_ladder *ladder, struct gos_step_record 
 
 void gos_step_flush_reset_after_fork(void)
 {
-    gos_helper_reset_after_fork();
     gos_flush_callback_reset_after_fork();
-    gos_python_api_reset_after_fork();
 }

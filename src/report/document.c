@@ -236,6 +236,7 @@ void gos_document_emit(const struct gos_document *document, struct gos_emitter *
     emit_request(document, emitter);
     emit_recovery(document, emitter);
     emit_devices(document, emitter);
+    gos_document_frameworks(document, emitter);
     gos_document_sites(document, emitter);
     gos_document_growth(document, emitter);
     gos_document_place(document, emitter);

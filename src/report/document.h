@@ -39,6 +39,7 @@ const char *gos_report_kind_code(enum gos_report_kind kind);
 const char *gos_outcome_code(enum gos_outcome outcome); /* NULL: none */
 const char *gos_relation_code(enum gos_relation relation);
 const char *gos_capture_code(enum gos_capture_state state);
+const char *gos_setting_state_code(enum gos_setting_state state);
 
 /* The parts, one for each room of the house. */
 void gos_document_device(const struct gos_document *document, struct gos_emitter *emitter,
@@ -47,6 +48,7 @@ void gos_document_sites(const struct gos_document *document, struct gos_emitter 
 void gos_document_growth(const struct gos_document *document, struct gos_emitter *emitter);
 void gos_document_stack(const struct gos_document *document, struct gos_emitter *emitter,
                         uint32_t site);
+void gos_document_frameworks(const struct gos_document *document, struct gos_emitter *emitter);
 void gos_document_place(const struct gos_document *document, struct gos_emitter *emitter);
 
 /* Total and free memory of a device from the best source there is; false when there is none. */

@@ -235,6 +235,19 @@ static void emit_permille(struct gos_emitter *emitter, const char *key, const ch
     gos_emitter_string(emitter, GOS_FIELD(NULL, title), buffer);
 }
 
+static void emit_framework_pieces(const struct gos_fragmentation *fragmentation,
+                                  struct gos_emitter *emitter)
+{
+    bool any = fragmentation->framework_idle_bytes > 0;
+    if (gos_emitter_is_text(emitter) && !any)
+        return;
+    gos_emitter_bytes(emitter, GOS_FIELD("framework_idle_bytes", "frameworks: reserved, unused"),
+                      fragmentation->framework_idle_bytes);
+    gos_emitter_bytes(emitter, GOS_FIELD("framework_stuck_bytes", "of no use for the request"),
+                      fragmentation->framework_stuck_bytes);
+    emit_permille(emitter, "framework_permille", "share of it", fragmentation->framework_permille);
+}
+
 static void emit_blocks(const struct gos_fragmentation *fragmentation, struct gos_emitter *emitter)
 {
     gos_emitter_count(emitter, GOS_FIELD("block_count", "blocks with small allocations"),
@@ -261,13 +274,18 @@ static void emit_fragmentation(const struct gos_document *document, int ordinal,
 {
     const struct gos_fragmentation *fragmentation =
         &document->report->diagnosis->fragmentation[ordinal];
-    if (gos_emitter_is_text(emitter) && fragmentation->block_count == 0 &&
-        fragmentation->pool_permille == 0)
+    bool blocks = fragmentation->block_count > 0 || fragmentation->pool_permille > 0;
+    if (gos_emitter_is_text(emitter) && !blocks && fragmentation->framework_idle_bytes == 0)
         return;
-    gos_emitter_heading(emitter, "BLOCK MAP of GPU %d (the driver hands out 2 MiB blocks)",
-                        ordinal);
+    if (blocks)
+        gos_emitter_heading(emitter, "BLOCK MAP of GPU %d (the driver hands out 2 MiB blocks)",
+                            ordinal);
+    else
+        gos_emitter_heading(emitter, "FRAGMENTATION of GPU %d", ordinal);
     gos_emitter_object(emitter, "fragmentation");
-    emit_blocks(fragmentation, emitter);
+    if (blocks || !gos_emitter_is_text(emitter))
+        emit_blocks(fragmentation, emitter);
+    emit_framework_pieces(fragmentation, emitter);
     emit_pins(document, fragmentation, emitter);
     gos_emitter_end(emitter);
 }

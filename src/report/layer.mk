@@ -1,6 +1,7 @@
 report_sources := \
     document.c \
     document_device.c \
+    document_framework.c \
     document_growth.c \
     document_place.c \
     document_site.c \

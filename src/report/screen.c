@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "../diagnose/framework.h"
 #include "screen_parts.h"
 
 /* Importance: what a reader could spare goes first. */
@@ -200,10 +201,30 @@ static void add_short_by(struct gos_screen *screen, const struct gos_document *d
 
 /* --- who holds it --- */
 
+/* What a framework says itself is more than what it holds on our books. */
+static bool put_framework(struct gos_text *text, const struct gos_diagnosis *diagnosis,
+                          const char *name)
+{
+    const struct gos_framework_evidence *framework =
+        is_ordinal(diagnosis->device) && name
+            ? gos_framework_find(diagnosis->evidence, name, (uint32_t)diagnosis->device)
+            : NULL;
+    if (!framework)
+        return false;
+    gos_text_format(text, "%s ", name);
+    put_bytes(text, framework->reserved_bytes);
+    gos_text_put(text, " reserved, ");
+    put_bytes(text, framework->used_bytes);
+    gos_text_put(text, " in use");
+    return true;
+}
+
 static void put_holders(struct gos_text *text, const struct gos_diagnosis *diagnosis)
 {
     for (size_t i = 0; i < diagnosis->holder_count && i < 3; i++) {
         gos_screen_separate(text, ", ");
+        if (put_framework(text, diagnosis, diagnosis->holders[i].name))
+            continue;
         gos_text_format(text, "%s ",
                         gos_screen_has_text(diagnosis->holders[i].name) ? diagnosis->holders[i].name
                                                                         : "?");

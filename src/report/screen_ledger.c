@@ -35,6 +35,8 @@ static void put_own(struct gos_text *text, const struct gos_ledger *ledger)
     uint64_t waste =
         line_bytes(ledger, GOS_LEDGER_ROUNDING) + line_bytes(ledger, GOS_LEDGER_HALF_EMPTY);
     put_share(text, ", ", "live", live_bytes(ledger), true);
+    put_share(text, ", ", "unused by frameworks", line_bytes(ledger, GOS_LEDGER_FRAMEWORK_IDLE),
+              false);
     put_share(text, ", ", "idle in pools", idle, false);
     put_share(text, ", ", "freed but pending", line_bytes(ledger, GOS_LEDGER_POOL_PENDING), false);
     put_share(text, ", ", "lost to 2 MiB blocks", waste, false);

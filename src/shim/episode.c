@@ -6,6 +6,7 @@
 
 #include "../base/lock.h"
 #include "../base/module.h"
+#include "../base/os.h"
 #include "../base/thread.h"
 #include "../diagnose/diagnosis.h"
 #include "failure.h"
@@ -44,10 +45,15 @@ static struct gos_request deferred; /* .api NULL: none */
 
 /* A failure holds a whole report's evidence, up to a few MiB. */
 #define KEPT_MAX 8
-static struct {
+enum fate { FATE_OPEN, FATE_OVER, FATE_SURVIVED };
+static struct kept {
     uint32_t thread; /* gos_thread_index: never given out twice */
+    bool is_lent;
+    enum fate fate; /* what happened to its episode while it was lent */
+    uint64_t ticket;
     struct gos_failure *failure;
-} kept[KEPT_MAX]; /* newest first */
+} kept[KEPT_MAX]; /* newest first; those without a failure come last */
+static uint64_t last_ticket;
 
 static _Atomic uint64_t survived_count;
 static _Atomic uint64_t failure_count;
@@ -91,39 +97,92 @@ static void clear_deferred(void)
     gos_lock_release(&lock);
 }
 
-/* What falls out at the end, or NULL. */
-static struct gos_failure *push_kept(struct gos_failure *failure)
+/* With the lock. */
+static struct gos_failure *remove_kept(size_t at)
 {
-    gos_lock_acquire(&lock);
-    struct gos_failure *oldest = kept[KEPT_MAX - 1].failure;
-    memmove(&kept[1], &kept[0], sizeof kept - sizeof kept[0]);
-    kept[0].thread = gos_thread_index();
-    kept[0].failure = failure;
-    gos_lock_release(&lock);
-    return oldest;
+    struct gos_failure *failure = kept[at].failure;
+
+    memmove(&kept[at], &kept[at + 1], (KEPT_MAX - 1 - at) * sizeof kept[0]);
+    kept[KEPT_MAX - 1] = (struct kept){.failure = NULL};
+    return failure;
 }
 
-/* This thread's, no longer kept; or NULL. */
-static struct gos_failure *take_kept(void)
+/* With the lock: what has to go for another, KEPT_MAX if nothing can; an empty place is best. */
+static size_t place_to_give_up(void)
+{
+    for (size_t i = KEPT_MAX; i-- > 0;)
+        if (!kept[i].is_lent)
+            return i;
+    return KEPT_MAX;
+}
+
+/* What falls out for it, or NULL; the failure itself when all places are lent, and ticket 0. */
+static struct gos_failure *push_kept(struct gos_failure *failure, uint64_t *ticket)
+{
+    struct gos_failure *dropped = failure;
+
+    *ticket = 0;
+    gos_lock_acquire(&lock);
+    size_t at = place_to_give_up();
+    if (at < KEPT_MAX) {
+        dropped = remove_kept(at);
+        memmove(&kept[1], &kept[0], sizeof kept - sizeof kept[0]);
+        *ticket = ++last_ticket;
+        kept[0] = (struct kept){
+            .thread = gos_thread_index(), .is_lent = true, .ticket = *ticket, .failure = failure};
+    }
+    gos_lock_release(&lock);
+    return dropped;
+}
+
+/* This thread's, no longer kept; NULL: there is none, or it is lent and learns its fate later. */
+static struct gos_failure *take_kept(enum fate fate)
 {
     struct gos_failure *failure = NULL;
 
     gos_lock_acquire(&lock);
-    for (size_t i = 0; i < KEPT_MAX && !failure; i++) {
-        if (kept[i].thread != gos_thread_index())
+    for (size_t i = 0; i < KEPT_MAX; i++) {
+        if (!kept[i].failure || kept[i].thread != gos_thread_index())
             continue;
-        failure = kept[i].failure;
-        memmove(&kept[i], &kept[i + 1], (KEPT_MAX - 1 - i) * sizeof kept[0]);
-        kept[KEPT_MAX - 1].thread = 0;
-        kept[KEPT_MAX - 1].failure = NULL;
+        if (!kept[i].is_lent) {
+            failure = remove_kept(i);
+            break;
+        }
+        kept[i].thread = 0;
+        kept[i].fate = fate;
     }
     gos_lock_release(&lock);
     return failure;
 }
 
+/* With the lock: KEPT_MAX if it is not there any more. */
+static size_t find_kept(uint64_t ticket)
+{
+    size_t i = 0;
+
+    while (i < KEPT_MAX && (!kept[i].failure || kept[i].ticket != ticket))
+        i++;
+    return i;
+}
+
+/* False while it is lent. */
+static bool try_borrow(uint64_t ticket, struct gos_failure **failure)
+{
+    *failure = NULL;
+    gos_lock_acquire(&lock);
+    size_t at = find_kept(ticket);
+    bool is_lent = at < KEPT_MAX && kept[at].is_lent;
+    if (at < KEPT_MAX && !is_lent) {
+        kept[at].is_lent = true;
+        *failure = kept[at].failure;
+    }
+    gos_lock_release(&lock);
+    return !is_lent;
+}
+
 static void begin(void)
 {
-    gos_failure_free(take_kept());
+    gos_failure_free(take_kept(FATE_OVER));
     episode.told = false;
     episode.same_size_count = 0;
     gos_episode_open = 1;
@@ -160,6 +219,13 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request)
     return GOS_EPISODE_SURFACES;
 }
 
+static void end_as(struct gos_failure *failure, enum fate fate)
+{
+    if (failure && fate == FATE_SURVIVED)
+        gos_failure_survived(failure);
+    gos_failure_free(failure);
+}
+
 /*
  * Something much smaller that fits says nothing about the failed request; half
  * of it does: callers that shrink their request settle in that range.
@@ -171,24 +237,52 @@ void gos_episode_closed_by(uint64_t bytes)
     gos_episode_open = 0;
     clear_deferred();
     atomic_fetch_add(&survived_count, 1);
-    struct gos_failure *failure = take_kept();
-    if (failure)
-        gos_failure_survived(failure);
-    gos_failure_free(failure);
+    end_as(take_kept(FATE_SURVIVED), FATE_SURVIVED);
 }
 
 void gos_episode_recovered(void)
 {
     gos_episode_open = 0;
     clear_deferred();
-    gos_failure_free(take_kept());
+    gos_failure_free(take_kept(FATE_OVER));
 }
 
-void gos_episode_keep(struct gos_failure *failure)
+uint64_t gos_episode_keep(struct gos_failure *failure)
 {
+    uint64_t ticket = 0;
+
     if (gos_episode_open)
-        failure = push_kept(failure);
+        failure = push_kept(failure, &ticket);
     gos_failure_free(failure);
+    return ticket;
+}
+
+#define LENT_PAUSE_NS 500000u
+
+struct gos_failure *gos_episode_borrow(uint64_t ticket)
+{
+    struct gos_failure *failure;
+
+    while (!try_borrow(ticket, &failure))
+        gos_os.sleep_ns(LENT_PAUSE_NS);
+    return failure;
+}
+
+void gos_episode_give_back(uint64_t ticket)
+{
+    struct gos_failure *ended = NULL;
+    enum fate fate = FATE_OPEN;
+
+    gos_lock_acquire(&lock);
+    size_t at = find_kept(ticket);
+    if (at < KEPT_MAX) {
+        kept[at].is_lent = false;
+        fate = kept[at].fate;
+        if (fate != FATE_OPEN)
+            ended = remove_kept(at);
+    }
+    gos_lock_release(&lock);
+    end_as(ended, fate);
 }
 
 bool gos_episode_deferred(struct gos_request *request)

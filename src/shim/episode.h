@@ -40,8 +40,20 @@ void gos_episode_recovered(void);
  * The failure that this thread's open episode reported, kept so that its end
  * can be told.  A few of the whole process are kept, the newest; threads that
  * have ended leave no more than that behind.
+ *
+ * 0: it was not kept, and is freed.  Else its ticket; the failure is lent to
+ * the caller, who gives it back.
  */
-void gos_episode_keep(struct gos_failure *failure);
+uint64_t gos_episode_keep(struct gos_failure *failure);
+
+/*
+ * A kept failure for the thread that has its ticket, which owns it until it
+ * gives it back; NULL: its episode is over.  Waits while it is lent to another.
+ * What ends the episode meanwhile waits for nobody: it is told when the
+ * failure is given back.
+ */
+struct gos_failure *gos_episode_borrow(uint64_t ticket);
+void gos_episode_give_back(uint64_t ticket);
 
 /* The last deferred request that nothing has answered yet; false if there is none. */
 bool gos_episode_deferred(struct gos_request *request);

@@ -13,9 +13,10 @@
 #include "../base/thread.h"
 #include "../cuda/error.h"
 #include "../diagnose/flushed.h"
+#include "../observe/frameworks.h"
+#include "../observe/gil.h"
 #include "../observe/observe.h"
 #include "../recover/flush_plan.h"
-#include "../recover/gil.h"
 #include "../recover/ladder.h"
 #include "../recover/step_flush.h"
 #include "../report/report.h"
@@ -24,6 +25,7 @@
 #include "../track/registry.h"
 #include "../track/unwind.h"
 #include "episode.h"
+#include "framework_view.h"
 #include "place.h"
 
 /* From the first failure of a call to its report, and on until its episode ends. */
@@ -32,6 +34,7 @@ struct gos_failure {
     struct gos_diagnosis diagnosis;
     struct gos_ladder ladder;
     struct gos_report report;
+    uint32_t later; /* frameworks to be asked when the call has returned */
     bool holds_turn;
 };
 
@@ -156,6 +159,19 @@ static void write_report(struct gos_failure *failure, enum gos_outcome outcome)
         gos_loss_count(GOS_LOSS_REPORT);
 }
 
+/* A snapshot of torch's lies beside the report and bears its name, so that comes first. */
+static void look_at_frameworks(struct gos_failure *failure)
+{
+    struct gos_evidence *evidence = &failure->evidence;
+    bool named = failure->report.kind == GOS_REPORT_FAILURE && gos_options.torch_snapshot;
+
+    if (named)
+        write_report(failure, GOS_OUTCOME_FAILED);
+    failure->later = gos_view_take(evidence, &failure->report);
+    if (evidence->framework_count)
+        gos_diagnose(evidence, &failure->diagnosis);
+}
+
 static bool climb(struct gos_failure *failure)
 {
     return gos_ladder_climb(&failure->ladder, failure->report.steps, &failure->report.step_count);
@@ -237,6 +253,7 @@ static bool tell(struct gos_call *call, const struct gos_request *request, bool 
     }
     failure->holds_turn = has_turn;
     call->failure = failure;
+    look_at_frameworks(failure);
     open_ladder(failure);
     if (!failure->ladder.closed)
         write_report(failure, GOS_OUTCOME_FAILED);
@@ -318,14 +335,29 @@ static const char *what_happened(const struct gos_failure *failure)
     return recovered ? "ran out of memory, then succeeded" : "ran out of memory";
 }
 
+static const char *path_of(const struct gos_report *report)
+{
+    return report->text_path[0] ? report->text_path : report->json_path;
+}
+
+/* The line of before named what was known then. */
+static void say_changed(const struct gos_failure *failure)
+{
+    const struct gos_verdict *verdict = &failure->diagnosis.verdict;
+    const char *path = path_of(&failure->report);
+
+    gos_log(GOS_LOG_NOTICE, "%s was asked what it holds: %s (%s).%s%s", verdict->holder,
+            gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
+            path[0] ? " Report: " : "", path);
+}
+
 static void say(const struct gos_failure *failure)
 {
     const struct gos_request *request = &failure->evidence.request;
     const struct gos_verdict *verdict = &failure->diagnosis.verdict;
     char size[48] = "";
     struct gos_text text = gos_text_on(size, sizeof size);
-    const char *path =
-        failure->report.text_path[0] ? failure->report.text_path : failure->report.json_path;
+    const char *path = path_of(&failure->report);
 
     if (request->bytes_known && verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE) {
         gos_text_format(&text, " of 0x%llx bytes", (unsigned long long)request->bytes);
@@ -358,18 +390,62 @@ static void learn_from_last_step(struct gos_failure *failure)
                              last->given_bytes);
 }
 
+static bool was_flushed_in_vain(const struct gos_report *report)
+{
+    for (uint32_t i = 0; i < report->step_count; i++)
+        if (strcmp(report->steps[i].step, "flush") == 0 &&
+            strcmp(report->steps[i].result, "no help") == 0)
+            return true;
+    return false;
+}
+
+static void learn_from_steps(struct gos_failure *failure, bool recovered)
+{
+    if (recovered)
+        learn_from_last_step(failure);
+    else if (was_flushed_in_vain(&failure->report))
+        gos_diagnose_flushed_in_vain(&failure->evidence, &failure->diagnosis);
+}
+
+static void keep(struct gos_failure *failure)
+{
+    uint32_t later = failure->later;
+    uint64_t ticket = gos_episode_keep(failure);
+
+    if (!ticket)
+        return;
+    if (later)
+        gos_view_take_later(&failure->evidence, &failure->report, later, ticket);
+    gos_episode_give_back(ticket);
+}
+
+void gos_failure_learn(struct gos_failure *failure, const char *answer)
+{
+    struct gos_evidence *evidence = &failure->evidence;
+    enum gos_verdict_code before = failure->diagnosis.verdict.code;
+
+    gos_view_arrived(evidence);
+    gos_frameworks_read(evidence, answer, true);
+    gos_diagnose(evidence, &failure->diagnosis);
+    learn_from_steps(failure, false);
+    write_report(failure, failure->report.outcome);
+    if (failure->diagnosis.verdict.code != before)
+        say_changed(failure);
+}
+
 void gos_failure_close(struct gos_failure *failure, CUresult result)
 {
     bool recovered = result == CUDA_SUCCESS;
 
     mark_last_step(&failure->report, recovered);
-    if (recovered)
-        learn_from_last_step(failure);
+    learn_from_steps(failure, recovered);
+    if (!recovered)
+        gos_view_announce(&failure->evidence, failure->later);
     write_report(failure, recovered ? GOS_OUTCOME_RECOVERED : GOS_OUTCOME_FAILED);
     give_turn_back(failure, recovered);
     say(failure);
     if (!recovered) {
-        gos_episode_keep(failure);
+        keep(failure);
         return;
     }
     gos_episode_recovered();
@@ -394,6 +470,8 @@ static int report_now(const struct gos_request *request, enum gos_report_kind ki
     failure->report.kind = kind;
     failure->report.outcome = request ? GOS_OUTCOME_FAILED : GOS_OUTCOME_NONE;
     failure->report.path_prefix = path_prefix;
+    if (kind == GOS_REPORT_SNAPSHOT)
+        look_at_frameworks(failure);
     int result = gos_report_write(&failure->report);
     if (request && result == 0)
         say(failure);
@@ -410,6 +488,7 @@ void gos_failure_at_exit(void)
 {
     struct gos_request request;
 
+    gos_view_settle();
     if (gos_episode_deferred(&request) && report_now(&request, GOS_REPORT_FAILURE, NULL) != 0)
         gos_loss_count(GOS_LOSS_REPORT);
     if (gos_options.exit_report && report_now(NULL, GOS_REPORT_EXIT, NULL) != 0)
@@ -420,6 +499,7 @@ void gos_failure_reset_after_fork(void)
 {
     gos_lock_reset(&turn);
     gos_step_flush_reset_after_fork();
+    gos_view_reset_after_fork();
     last_story.ended_ns = 0;
     gos_episode_reset_after_fork();
 }

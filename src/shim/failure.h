@@ -24,6 +24,9 @@ void gos_failure_close(struct gos_failure *failure, CUresult result);
 /* The caller got what it wanted after all: the report is rewritten to say so. */
 void gos_failure_survived(struct gos_failure *failure);
 
+/* What a framework said once the call had returned: a new verdict, and the report with it. */
+void gos_failure_learn(struct gos_failure *failure, const char *answer);
+
 void gos_failure_free(struct gos_failure *failure); /* NULL is fine */
 
 /* A snapshot report now; path_prefix NULL: as failure reports are named.  0 or -errno. */

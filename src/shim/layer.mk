@@ -5,6 +5,7 @@ shim_sources := \
     dlsym.c \
     episode.c \
     failure.c \
+    framework_view.c \
     hook_array.c \
     hook_capture.c \
     hook_context.c \

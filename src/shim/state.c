@@ -80,6 +80,7 @@ static void start_afresh_in_child(void)
     gos_site_reset_after_fork();
     gos_unwind_reset_after_fork();
     gos_python_reset_after_fork();
+    gos_observe_reset_after_fork();
     gos_report_reset_after_fork();
     gos_failure_reset_after_fork();
 }

@@ -17,14 +17,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     void *memory;
     size_t bytes;
-    bool idle;
+    size_t used_bytes; /* from its beginning on; 0: idle */
 } segments[SEGMENT_MAX];
 
 static int free_idle(void)
 {
     int freed = 0;
     for (int i = 0; i < SEGMENT_MAX; i++) {
-        if (!segments[i].memory || !segments[i].idle)
+        if (!segments[i].memory || segments[i].used_bytes)
             continue;
         cudaFree(segments[i].memory);
         segments[i].memory = NULL;
@@ -44,7 +44,7 @@ static int take(int *number, size_t bytes)
     if (result != cudaSuccess)
         segments[i].memory = NULL;
     segments[i].bytes = bytes;
-    segments[i].idle = false;
+    segments[i].used_bytes = bytes;
     *number = i;
     return (int)result;
 }
@@ -62,11 +62,28 @@ int stub_torch_take(int *number, size_t bytes)
     return result;
 }
 
-void stub_torch_give(int number)
+void stub_torch_use(int number, size_t bytes)
 {
     pthread_mutex_lock(&lock);
-    segments[number].idle = true;
+    segments[number].used_bytes = bytes;
     pthread_mutex_unlock(&lock);
+}
+
+void stub_torch_give(int number)
+{
+    stub_torch_use(number, 0);
+}
+
+void *stub_torch_look(int number, size_t *bytes, size_t *used_bytes)
+{
+    pthread_mutex_lock(&lock);
+    void *memory = number < SEGMENT_MAX ? segments[number].memory : NULL;
+    if (memory) {
+        *bytes = segments[number].bytes;
+        *used_bytes = segments[number].used_bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return memory;
 }
 
 int stub_torch_empty_cache(void)

@@ -5,8 +5,11 @@
 #include <stddef.h>
 
 int stub_torch_take(int *number, size_t bytes); /* a new segment, asked for twice if need be */
+void stub_torch_use(int number, size_t bytes);  /* only so much of it is in use now */
 void stub_torch_give(int number);               /* the segment is idle now */
-int stub_torch_empty_cache(void);               /* how many segments were freed */
-void stub_torch_sit(unsigned ms);               /* inside, with the lock */
+/* The segment's address, NULL when there is none. */
+void *stub_torch_look(int number, size_t *bytes, size_t *used_bytes);
+int stub_torch_empty_cache(void); /* how many segments were freed */
+void stub_torch_sit(unsigned ms); /* inside, with the lock */
 
 #endif

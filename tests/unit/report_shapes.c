@@ -333,6 +333,55 @@ static void unreadable_device(struct shape *shape)
     set_verdict(shape, GOS_VERDICT_UNEXPLAINED, NULL, NULL);
 }
 
+static void frameworks(struct shape *shape)
+{
+    static const struct gos_framework_evidence told[] = {
+        {.name = "torch",
+         .device = 0,
+         .reserved_bytes = 139 * GIB,
+         .used_bytes = GIB,
+         .active_bytes = GIB,
+         .inactive_split_bytes = 2 * GIB,
+         .map_known = true,
+         .segment_count = 482,
+         .pinned_segment_count = 3,
+         .piece_count = 7,
+         .piece_bytes = 2 * GIB,
+         .fitting_bytes = 136 * GIB,
+         .largest_free_bytes = 4 * GIB,
+         .free_block_count = 483,
+         .releasable_known = true,
+         .releasable_bytes = 136 * GIB,
+         .expandable = GOS_SETTING_OFF,
+         .max_split = GOS_SETTING_ON,
+         .backend = "native",
+         .settings = "max_split_size_mb:512",
+         .after_ns = 412345,
+         .is_late = true},
+        {.name = "cupy",
+         .device = 0,
+         .reserved_bytes = 3 * GIB,
+         .used_bytes = 2 * GIB,
+         .backend = "",
+         .settings = "",
+         .pinned_free_count = 5},
+        {.name = "jax",
+         .device = 0,
+         .reserved_bytes = GIB,
+         .largest_free_bytes = GIB / 2,
+         .in_driver_pools = true,
+         .backend = "",
+         .settings = ""},
+    };
+    shape->evidence.framework_count = sizeof told / sizeof told[0];
+    shape->evidence.frameworks = room(shape, sizeof told);
+    memcpy(shape->evidence.frameworks, told, sizeof told);
+    shape->evidence.torch_snapshot = "/tmp/gpuoomshim.host.4711.1.torch.pickle";
+    shape->diagnosis.fragmentation[0].framework_idle_bytes = 138 * GIB;
+    shape->diagnosis.fragmentation[0].framework_stuck_bytes = 2 * GIB;
+    shape->diagnosis.fragmentation[0].framework_permille = 14;
+}
+
 static void pools_and_streams(struct shape *shape)
 {
     static const struct gos_pool_evidence pools[] = {
@@ -415,6 +464,7 @@ static void crowded(struct shape *shape)
     for (int i = 1; i < GOS_DEVICE_MAX; i++)
         set_device(shape, i, GIB, GIB);
     pools_and_streams(shape);
+    frameworks(shape);
 }
 
 static void nothing_to_try(struct shape *shape)
@@ -494,6 +544,7 @@ static const struct {
     {"empty", empty},
     {"unreadable-device", unreadable_device},
     {"pools-and-streams", pools_and_streams},
+    {"frameworks", frameworks},
     {"hostile", hostile},
     {"crowded", crowded},
     {"sampled-and-tagged", sampled_and_tagged},

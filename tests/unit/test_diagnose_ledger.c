@@ -69,6 +69,7 @@ struct wild_world {
     struct gos_stream_evidence streams[4];
     struct gos_process_evidence processes[6];
     struct gos_small smalls[24];
+    struct gos_framework_evidence frameworks[3];
 };
 
 static void make_wild_lists(struct wild_world *world, uint64_t *seed)
@@ -113,6 +114,30 @@ static void make_wild_smalls(struct wild_world *world, uint64_t *seed)
     }
 }
 
+static void make_wild_frameworks(struct wild_world *world, uint64_t *seed)
+{
+    static const char *const names[] = {"torch", "cupy", "jax"};
+    struct gos_evidence *evidence = &world->evidence;
+    evidence->frameworks = world->frameworks;
+    evidence->framework_count = random_below(seed, 4);
+    for (size_t i = 0; i < evidence->framework_count; i++)
+        world->frameworks[i] =
+            (struct gos_framework_evidence){.name = names[i],
+                                            .device = (uint32_t)random_below(seed, 2),
+                                            .reserved_bytes = wild(seed),
+                                            .used_bytes = wild(seed),
+                                            .inactive_split_bytes = wild(seed),
+                                            .in_driver_pools = coin(seed),
+                                            .map_known = coin(seed),
+                                            .piece_bytes = wild(seed),
+                                            .fitting_bytes = wild(seed),
+                                            .releasable_known = coin(seed),
+                                            .releasable_bytes = wild(seed),
+                                            .backend = "",
+                                            .settings = "",
+                                            .is_late = coin(seed)};
+}
+
 static void make_wild_device(struct wild_world *world, uint64_t *seed)
 {
     struct gos_device_evidence *device = &world->evidence.devices[0];
@@ -136,6 +161,7 @@ static void make_wild_device(struct wild_world *world, uint64_t *seed)
     device->large_rounding_bytes = coin(seed) ? wild(seed) : 0;
     make_wild_smalls(world, seed);
     make_wild_lists(world, seed);
+    make_wild_frameworks(world, seed);
 }
 
 /* How often each thing that can happen to a ledger did. */

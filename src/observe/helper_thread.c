@@ -11,7 +11,7 @@
 #include "../base/thread.h"
 
 /* Whose the helper is; a futex. */
-enum { FREE, CLAIMED, BUSY, DONE, ABANDONED };
+enum { FREE, CLAIMED, BUSY, LOOSE, DONE, ABANDONED };
 static _Atomic uint32_t phase;
 static void (*work_now)(void);
 
@@ -33,9 +33,26 @@ bool gos_helper_claim(void)
     return change(FREE, CLAIMED);
 }
 
+bool gos_helper_claim_within(uint64_t timeout_ns)
+{
+    uint64_t deadline_ns = gos_os.monotonic_ns() + timeout_ns;
+
+    while (!gos_helper_claim()) {
+        uint32_t now = atomic_load(&phase);
+        uint64_t now_ns = gos_os.monotonic_ns();
+
+        if (now_ns >= deadline_ns)
+            return false;
+        if (now != FREE)
+            gos_os.futex_wait((uint32_t *)&phase, now, deadline_ns - now_ns);
+    }
+    return true;
+}
+
 void gos_helper_release(void)
 {
     atomic_store(&phase, FREE);
+    gos_os.futex_wake((uint32_t *)&phase, INT32_MAX);
 }
 
 bool gos_helper_is_abandoned(void)
@@ -49,7 +66,7 @@ static void *help(void *unused)
     gos_thread.is_helper = true;
     work_now();
     if (change(BUSY, DONE))
-        gos_os.futex_wake((uint32_t *)&phase, 1);
+        gos_os.futex_wake((uint32_t *)&phase, INT32_MAX);
     else
         gos_helper_release();
     return NULL;
@@ -112,16 +129,26 @@ static int wait_for_answer(uint64_t timeout_ns)
     return 0;
 }
 
-int gos_helper_run(void (*work)(void), uint64_t timeout_ns)
+static int begin(void (*work)(void), uint32_t begun)
 {
     work_now = work;
-    atomic_store(&phase, BUSY);
+    atomic_store(&phase, begun);
     int result = create_detached();
-    if (result != 0) {
+    if (result != 0)
         atomic_store(&phase, CLAIMED);
-        return result;
-    }
-    return wait_for_answer(timeout_ns);
+    return result;
+}
+
+int gos_helper_run(void (*work)(void), uint64_t timeout_ns)
+{
+    int result = begin(work, BUSY);
+
+    return result == 0 ? wait_for_answer(timeout_ns) : result;
+}
+
+int gos_helper_start(void (*work)(void))
+{
+    return begin(work, LOOSE);
 }
 
 void gos_helper_reset_after_fork(void)

@@ -1,12 +1,12 @@
-#include "flush_python.h"
+#include "python_call.h"
 
 #include <string.h>
 
 #include "helper_thread.h"
 #include "python_api.h"
+#include "python_error.h"
 
 #define NAME_MAX_BYTES 128
-#define WORDS_MAX 120
 
 typedef const struct gos_python_api *python;
 
@@ -15,55 +15,6 @@ static void let_go(python py, void *object)
     if (object)
         py->Py_DecRef(object);
 }
-
-/* --- an exception in words ---------------------------------------------------------------------
- */
-
-/* It may hold anything, so control characters stay out; bytes of UTF-8 are kept. */
-static void put_string(python py, void *string, struct gos_text *text)
-{
-    const char *words = string ? py->PyUnicode_AsUTF8(string) : NULL;
-
-    for (size_t i = 0; words && words[i] && i < WORDS_MAX; i++)
-        gos_text_char(text, (unsigned char)words[i] < ' ' ? ' ' : words[i]);
-}
-
-static void put_type(python py, void *type, struct gos_text *text)
-{
-    void *name = type ? py->PyObject_GetAttrString(type, "__name__") : NULL;
-
-    put_string(py, name, text);
-    let_go(py, name);
-}
-
-static void put_value(python py, void *value, struct gos_text *text)
-{
-    void *string = value ? py->PyObject_Str(value) : NULL;
-
-    gos_text_put(text, ": ");
-    put_string(py, string, text);
-    let_go(py, string);
-}
-
-static void put_exception(python py, struct gos_text *text)
-{
-    void *type = NULL, *value = NULL, *traceback = NULL;
-
-    py->PyErr_Fetch(&type, &value, &traceback);
-    if (type) {
-        put_type(py, type, text);
-        put_value(py, value, text);
-    } else {
-        gos_text_put(text, "not the path of a function");
-    }
-    py->PyErr_Clear(); /* what telling it may have raised */
-    let_go(py, type);
-    let_go(py, value);
-    let_go(py, traceback);
-}
-
-/* --- from a path to a call ---------------------------------------------------------------------
- */
 
 static bool copy_name(char name[NAME_MAX_BYTES], const char *from, size_t length)
 {
@@ -130,32 +81,33 @@ static void *follow(python py, void *object, const char *steps, size_t length)
     return object;
 }
 
-static enum gos_flush_answer call(python py, const char *path, size_t length, struct gos_text *text)
+static enum gos_python_answer call(python py, const char *path, size_t length,
+                                   struct gos_text *text)
 {
     char module_name[NAME_MAX_BYTES];
     const char *colon = memchr(path, ':', length);
 
     if (!colon || !copy_name(module_name, path, (size_t)(colon - path)))
-        return GOS_FLUSH_ABSENT;
+        return GOS_PYTHON_ABSENT;
     void *module = find_module(py, module_name);
     if (!module)
-        return GOS_FLUSH_ABSENT;
+        return GOS_PYTHON_ABSENT;
     void *result = follow(py, module, colon + 1, length - (size_t)(colon + 1 - path));
     if (!result) {
-        put_exception(py, text);
-        return GOS_FLUSH_RAISED;
+        gos_python_put_error(py, text);
+        return GOS_PYTHON_RAISED;
     }
     let_go(py, result);
-    return GOS_FLUSH_DONE;
+    return GOS_PYTHON_DONE;
 }
 
 /*
  * Taking the GIL may have lasted longer than anybody waits, or until the
  * interpreter is about to end: then it is given back and nothing is done.
  */
-enum gos_flush_answer gos_flush_python_call(const char *path, size_t length, struct gos_text *text)
+enum gos_python_answer gos_python_call(const char *path, size_t length, struct gos_text *text)
 {
-    enum gos_flush_answer answer = GOS_FLUSH_ABSENT;
+    enum gos_python_answer answer = GOS_PYTHON_ABSENT;
     python py = gos_python_api();
 
     if (!py)

@@ -10,8 +10,8 @@
  * held across gos_gil_retake, except the turn to recover, whose waiters let go
  * of the GIL likewise.
  */
-#ifndef GOS_RECOVER_GIL_H
-#define GOS_RECOVER_GIL_H
+#ifndef GOS_OBSERVE_GIL_H
+#define GOS_OBSERVE_GIL_H
 
 /* What gos_gil_retake wants; NULL: this thread did not hold it, nothing was done. */
 void *gos_gil_release(void);

@@ -13,7 +13,7 @@
 
 #include "../../src/base/os.h"
 #include "../../src/base/thread.h"
-#include "../../src/recover/helper_thread.h"
+#include "../../src/observe/helper_thread.h"
 
 #define MS 1000000u
 #define PATIENTLY (10000ull * MS)
@@ -151,6 +151,41 @@ static int refuse_mask(uint64_t set, uint64_t *old)
     return -EINVAL;
 }
 
+static void who_waits_gets_the_helper_when_a_late_one_ends(void **state)
+{
+    (void)state;
+    assert_true(gos_helper_claim());
+    assert_int_equal(gos_helper_run(wait_for_sign, 10 * MS), -ETIMEDOUT);
+    assert_false(gos_helper_claim_within(20 * MS));
+    atomic_store(&go_on, 1);
+    assert_true(gos_helper_claim_within(PATIENTLY));
+    gos_helper_release();
+}
+
+static void loose_work_is_waited_for_by_nobody_and_goes_on(void **state)
+{
+    (void)state;
+    worker_was_abandoned = true;
+    assert_true(gos_helper_claim());
+    assert_int_equal(gos_helper_start(wait_for_sign), 0);
+    assert_false(gos_helper_claim());
+    atomic_store(&go_on, 1);
+    assert_true(gos_helper_claim_within(PATIENTLY));
+    assert_false(worker_was_abandoned);
+    gos_helper_release();
+}
+
+static void loose_work_without_a_thread_leaves_the_claim(void **state)
+{
+    (void)state;
+    gos_os.signal_mask = refuse_mask;
+    assert_true(gos_helper_claim());
+    assert_int_equal(gos_helper_start(look_around), -EINVAL);
+    assert_int_equal(worker_tid, 0);
+    assert_false(gos_helper_claim());
+    gos_helper_release();
+}
+
 static void without_a_thread_the_claim_remains(void **state)
 {
     (void)state;
@@ -174,6 +209,9 @@ int main(void)
         TEST(late_helper_is_left_alone_until_it_has_answered),
         TEST(work_in_time_is_not_abandoned),
         TEST(without_a_thread_the_claim_remains),
+        TEST(who_waits_gets_the_helper_when_a_late_one_ends),
+        TEST(loose_work_is_waited_for_by_nobody_and_goes_on),
+        TEST(loose_work_without_a_thread_leaves_the_claim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

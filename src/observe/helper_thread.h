@@ -19,14 +19,17 @@
  *
  * Hook context, but for one thing: making a thread lets the C library allocate.
  */
-#ifndef GOS_RECOVER_HELPER_THREAD_H
-#define GOS_RECOVER_HELPER_THREAD_H
+#ifndef GOS_OBSERVE_HELPER_THREAD_H
+#define GOS_OBSERVE_HELPER_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* False while an earlier piece of work has not ended. */
 __attribute__((warn_unused_result)) bool gos_helper_claim(void);
+
+/* The same, waiting for it. */
+__attribute__((warn_unused_result)) bool gos_helper_claim_within(uint64_t timeout_ns);
 
 /*
  * Run work on the helper and wait for its end.  0; -ETIMEDOUT: it goes on by
@@ -35,10 +38,16 @@ __attribute__((warn_unused_result)) bool gos_helper_claim(void);
  */
 __attribute__((warn_unused_result)) int gos_helper_run(void (*work)(void), uint64_t timeout_ns);
 
-/* After gos_helper_run gave anything but -ETIMEDOUT. */
+/*
+ * Let the helper run work loose: nobody waits for it, and the claim passes to
+ * it.  0; -errno: there is no thread, and the claim remains.
+ */
+__attribute__((warn_unused_result)) int gos_helper_start(void (*work)(void));
+
+/* After gos_helper_run gave anything but -ETIMEDOUT, or gos_helper_start anything but 0. */
 void gos_helper_release(void);
 
-/* Asked by work: nobody waits any more, so it should end. */
+/* Asked by work that is not loose: nobody waits any more, so it should end. */
 bool gos_helper_is_abandoned(void);
 
 void gos_helper_reset_after_fork(void);

@@ -1,12 +1,12 @@
 /*
- * The interpreter's functions that a flush needs, found in whatever module of
+ * The interpreter's functions that we need, found in whatever module of
  * this process exports them: python itself, or libpython.
  *
  * Objects and thread states are void pointers: no header of Python is used,
  * and one build serves 3.8 and later.
  */
-#ifndef GOS_RECOVER_PYTHON_API_H
-#define GOS_RECOVER_PYTHON_API_H
+#ifndef GOS_OBSERVE_PYTHON_API_H
+#define GOS_OBSERVE_PYTHON_API_H
 
 #include <stdbool.h>
 
@@ -20,10 +20,16 @@
     CALL(PyEval_SaveThread, void *, (void))                                                        \
     CALL(PyEval_RestoreThread, void, (void *thread_state))                                         \
     CALL(PyImport_GetModuleDict, void *, (void))                                                   \
+    CALL(Py_CompileString, void *, (const char *text, const char *name, int start))                \
+    CALL(PyEval_EvalCode, void *, (void *code, void *globals, void *locals))                       \
+    CALL(PyEval_GetBuiltins, void *, (void))                                                       \
+    CALL(PyDict_New, void *, (void))                                                               \
+    CALL(PyDict_SetItemString, int, (void *dict, const char *key, void *value))                    \
     CALL(PyDict_GetItemString, void *, (void *dict, const char *key))                              \
     CALL(PyObject_GetAttrString, void *, (void *object, const char *name))                         \
     CALL(PyObject_CallObject, void *, (void *callable, void *arguments))                           \
     CALL(PyObject_Str, void *, (void *object))                                                     \
+    CALL(PyUnicode_FromString, void *, (const char *utf8))                                         \
     CALL(PyUnicode_AsUTF8, const char *, (void *string))                                           \
     CALL(PyErr_Fetch, void, (void **type, void **value, void **traceback))                         \
     CALL(PyErr_Clear, void, (void))                                                                \

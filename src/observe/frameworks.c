@@ -1,0 +1,198 @@
+#include "frameworks.h"
+
+#include <errno.h>
+
+#include "../base/os.h"
+#include "../base/text.h"
+#include "../cuda/driver.h"
+#include "../track/pool.h"
+#include "allocator_stack.h"
+#include "frameworks_script.h"
+#include "gil.h"
+#include "helper_thread.h"
+#include "python_api.h"
+#include "python_script.h"
+
+#define PATH_BYTES 512
+
+/*
+ * What the helper reads and writes.  It may outlive the failing call, so it is
+ * nobody's stack; whoever claimed the helper owns it.
+ */
+static struct {
+    CUcontext context;
+    char who[32];
+    char devices[GOS_DEVICE_MAX * 4];
+    char asked[24];
+    char snapshot_path[PATH_BYTES];
+    void (*answered)(const char *answer, void *arg);
+    void *arg;
+    char answer[GOS_FRAMEWORKS_ANSWER_BYTES];
+} job;
+
+/* --- whom ---------------------------------------------------------------------------------- */
+
+static uint32_t inside_of(const struct gos_allocator_stack *stack)
+{
+    return (stack->has_torch ? GOS_FRAMEWORK_TORCH : 0u) |
+           (stack->has_cupy ? GOS_FRAMEWORK_CUPY : 0u) | (stack->has_jax ? GOS_FRAMEWORK_JAX : 0u);
+}
+
+uint32_t gos_frameworks_askable(struct gos_evidence *evidence, uint32_t *inside)
+{
+    const uint32_t all = GOS_FRAMEWORK_TORCH | GOS_FRAMEWORK_CUPY | GOS_FRAMEWORK_JAX;
+
+    *inside = 0;
+    if ((evidence->initialised_pid != 0 && evidence->initialised_pid != evidence->pid) ||
+        !gos_python_api())
+        return 0;
+    if (gos_capture_count() > 0) {
+        gos_evidence_incomplete(evidence,
+                                "what frameworks say they hold (a graph is being captured)");
+        return 0;
+    }
+    struct gos_allocator_stack stack = gos_allocator_stack(evidence->request.site);
+    if (!stack.is_known) {
+        gos_evidence_incomplete(evidence, "what frameworks say they hold (the failing stack could "
+                                          "not be read, so nobody knows whose locks it holds)");
+        return 0;
+    }
+    *inside = inside_of(&stack);
+    return all & ~*inside;
+}
+
+/* --- on the helper -------------------------------------------------------------------------- */
+
+static void run_script(void)
+{
+    const struct gos_python_word words[] = {{"who", job.who},
+                                            {"devices", job.devices},
+                                            {"asked", job.asked},
+                                            {"snapshot", job.snapshot_path}};
+    char words_data[160];
+    struct gos_text answer = gos_text_on(job.answer, sizeof job.answer);
+
+    if (gos_python_run(gos_frameworks_script, words, sizeof words / sizeof words[0], &answer) !=
+        GOS_PYTHON_RAISED)
+        return;
+    struct gos_text problem = gos_text_on(words_data, sizeof words_data);
+    gos_text_put(&problem, job.answer);
+    answer = gos_text_on(job.answer, sizeof job.answer);
+    gos_text_format(&answer, "- frameworks %s", words_data);
+}
+
+/*
+ * In the failing call's context: a framework that looks at the current device
+ * finds the right one, and creates no context of another.
+ */
+static void ask_all(void)
+{
+    if (gos_driver.cuCtxSetCurrent)
+        gos_driver.cuCtxSetCurrent(job.context);
+    run_script();
+    if (gos_driver.cuCtxSetCurrent)
+        gos_driver.cuCtxSetCurrent(NULL);
+}
+
+static void ask_and_answer(void)
+{
+    ask_all();
+    job.answered(job.answer, job.arg);
+}
+
+/* --- on the failing thread ------------------------------------------------------------------ */
+
+/* A framework may switch to the device that it is asked about, which would create this context. */
+static bool has_primary_context(int ordinal)
+{
+    CUdevice device;
+    unsigned flags;
+    int active = 0;
+
+    if (!gos_driver.cuDevicePrimaryCtxGetState || !gos_driver.cuDeviceGet)
+        return true;
+    return gos_driver.cuDeviceGet(&device, ordinal) == CUDA_SUCCESS &&
+           gos_driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
+}
+
+static void put_devices(const struct gos_evidence *evidence)
+{
+    struct gos_text text = gos_text_on(job.devices, sizeof job.devices);
+
+    for (int i = 0; i < GOS_DEVICE_MAX; i++)
+        if (evidence->devices[i].present && has_primary_context(i))
+            gos_text_format(&text, " %d", i);
+}
+
+static void put_who(uint32_t who)
+{
+    struct gos_text text = gos_text_on(job.who, sizeof job.who);
+
+    gos_text_put(&text, who & GOS_FRAMEWORK_TORCH ? "torch " : "");
+    gos_text_put(&text, who & GOS_FRAMEWORK_CUPY ? "cupy " : "");
+    gos_text_put(&text, who & GOS_FRAMEWORK_JAX ? "jax" : "");
+}
+
+static void fill_job(const struct gos_evidence *evidence, uint32_t who, const char *snapshot_path)
+{
+    const struct gos_request *request = &evidence->request;
+    struct gos_text asked = gos_text_on(job.asked, sizeof job.asked);
+    struct gos_text path = gos_text_on(job.snapshot_path, sizeof job.snapshot_path);
+
+    put_who(who);
+    put_devices(evidence);
+    gos_text_format(&asked, "%llu",
+                    request->bytes_known ? (unsigned long long)request->bytes : 0ull);
+    gos_text_put(&path, snapshot_path ? snapshot_path : "");
+    job.context = NULL;
+    job.answer[0] = '\0';
+    if (gos_driver.cuCtxGetCurrent)
+        gos_driver.cuCtxGetCurrent(&job.context);
+}
+
+static int run_helper(uint64_t timeout_ns)
+{
+    void *released = gos_gil_release();
+    int result = gos_helper_run(ask_all, timeout_ns);
+
+    gos_gil_retake(released);
+    return result;
+}
+
+void gos_frameworks_observe(struct gos_evidence *evidence, uint32_t who, uint64_t timeout_ns,
+                            const char *snapshot_path)
+{
+    if (!gos_helper_claim()) {
+        gos_evidence_incomplete(
+            evidence, "what frameworks say they hold (one that was asked before has not answered)");
+        return;
+    }
+    fill_job(evidence, who, snapshot_path);
+    int result = run_helper(timeout_ns);
+    if (result == -ETIMEDOUT) {
+        gos_evidence_incomplete(evidence, "what frameworks say they hold (no answer within "
+                                          "GPUOOMSHIM_FRAMEWORK_BUDGET)");
+        return;
+    }
+    if (result == 0)
+        gos_frameworks_read(evidence, job.answer, false);
+    else
+        gos_evidence_incomplete(evidence,
+                                "what frameworks say they hold (no thread could be made to ask)");
+    gos_helper_release();
+}
+
+int gos_frameworks_start(const struct gos_evidence *evidence, uint32_t who,
+                         const char *snapshot_path, void (*answered)(const char *answer, void *arg),
+                         void *arg)
+{
+    if (!gos_helper_claim())
+        return -EBUSY;
+    fill_job(evidence, who, snapshot_path);
+    job.answered = answered;
+    job.arg = arg;
+    int result = gos_helper_start(ask_and_answer);
+    if (result != 0)
+        gos_helper_release();
+    return result;
+}

@@ -1,0 +1,26 @@
+/* Running a short script of ours in the host's interpreter, on the helper thread. */
+#ifndef GOS_OBSERVE_PYTHON_SCRIPT_H
+#define GOS_OBSERVE_PYTHON_SCRIPT_H
+
+#include <stddef.h>
+
+#include "../base/text.h"
+#include "python_call.h"
+
+/* A global of the script: a str. */
+struct gos_python_word {
+    const char *name;
+    const char *value;
+};
+
+/*
+ * Run the script in a namespace of its own, which holds the builtins,
+ * `modules` (sys.modules) and the given words, and put what it left in the
+ * global `answer`, a str; with GOS_PYTHON_RAISED the exception's words.  It is
+ * not run once nobody waits any more, unless the work was started loose.  May
+ * wait for ever: on the helper only.
+ */
+enum gos_python_answer gos_python_run(const char *script, const struct gos_python_word *words,
+                                      size_t count, struct gos_text *answer);
+
+#endif

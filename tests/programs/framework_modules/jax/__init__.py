@@ -1,0 +1,1 @@
+"""A stand-in for the package of that name, whose back end may have been initialised."""

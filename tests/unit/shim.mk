@@ -1,0 +1,4 @@
+unit_tests += test_shim_episode
+
+# The rest of the shim is CUDA's names; this part stands without it.
+test_shim_episode_sources := src/shim/episode.c

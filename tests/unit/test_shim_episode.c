@@ -1,0 +1,154 @@
+/* Kept failures: lent to one thread, ended by another, never lost and never freed twice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../src/shim/episode.h"
+#include "../../src/shim/failure.h"
+
+struct gos_failure {
+    int survived_count;
+    int freed_count;
+};
+
+static struct gos_failure failures[16];
+
+void gos_failure_survived(struct gos_failure *failure)
+{
+    assert_int_equal(failure->freed_count, 0);
+    failure->survived_count++;
+}
+
+void gos_failure_free(struct gos_failure *failure)
+{
+    if (failure)
+        failure->freed_count++;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    gos_episode_reset_after_fork();
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++)
+        failures[i] = (struct gos_failure){0};
+    return 0;
+}
+
+static uint64_t fail_and_keep(struct gos_failure *failure, uint64_t bytes, uint64_t at_ns)
+{
+    struct gos_request request = {.api = "cudaMalloc",
+                                  .kind = GOS_KIND_DEVICE,
+                                  .bytes_known = true,
+                                  .bytes = bytes,
+                                  .requester_module = UINT32_MAX,
+                                  .monotonic_ns = at_ns};
+    assert_int_equal(gos_episode_failed(&request), GOS_EPISODE_SURFACES);
+    return gos_episode_keep(failure);
+}
+
+static void what_is_given_back_can_be_borrowed(void **state)
+{
+    (void)state;
+    uint64_t ticket = fail_and_keep(&failures[0], 1000, 1);
+    assert_int_not_equal(ticket, 0);
+    gos_episode_give_back(ticket);
+    assert_ptr_equal(gos_episode_borrow(ticket), &failures[0]);
+    gos_episode_give_back(ticket);
+    gos_episode_closed_by(1000);
+    assert_int_equal(failures[0].survived_count, 1);
+    assert_int_equal(failures[0].freed_count, 1);
+    assert_null(gos_episode_borrow(ticket));
+}
+
+static void survival_while_it_is_lent_is_told_when_it_comes_back(void **state)
+{
+    (void)state;
+    uint64_t ticket = fail_and_keep(&failures[0], 1000, 1);
+    gos_episode_closed_by(1000);
+    assert_int_equal(failures[0].survived_count, 0);
+    gos_episode_give_back(ticket);
+    assert_int_equal(failures[0].survived_count, 1);
+    assert_int_equal(failures[0].freed_count, 1);
+}
+
+static void another_story_while_it_is_lent_frees_it_when_it_comes_back(void **state)
+{
+    (void)state;
+    uint64_t first = fail_and_keep(&failures[0], 1000, 1);
+    uint64_t second = fail_and_keep(&failures[1], 5000, 2);
+    assert_int_equal(failures[0].freed_count, 0);
+    gos_episode_give_back(first);
+    assert_int_equal(failures[0].freed_count, 1);
+    assert_int_equal(failures[0].survived_count, 0);
+    gos_episode_give_back(second);
+    gos_episode_recovered();
+    assert_int_equal(failures[1].freed_count, 1);
+}
+
+static void without_an_episode_nothing_is_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(gos_episode_keep(&failures[0]), 0);
+    assert_int_equal(failures[0].freed_count, 1);
+}
+
+static void lent_ones_are_never_pushed_out(void **state)
+{
+    (void)state;
+    uint64_t tickets[10];
+    for (uint64_t i = 0; i < 10; i++)
+        tickets[i] = fail_and_keep(&failures[i], 1000 * (i + 1), i + 1);
+    for (uint64_t i = 0; i < 8; i++)
+        assert_int_equal(failures[i].freed_count, 0);
+    assert_int_equal(tickets[8], 0);
+    assert_int_equal(failures[8].freed_count, 1);
+    assert_int_equal(failures[9].freed_count, 1);
+    for (uint64_t i = 0; i < 8; i++)
+        gos_episode_give_back(tickets[i]);
+    for (uint64_t i = 0; i < 7; i++)
+        assert_int_equal(failures[i].freed_count, 1); /* their episodes were over */
+}
+
+static void *borrow_it(void *ticket)
+{
+    struct gos_failure *failure = gos_episode_borrow(*(uint64_t *)ticket);
+    gos_episode_give_back(*(uint64_t *)ticket);
+    return failure;
+}
+
+static void who_borrows_waits_for_who_has_it(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *failure = NULL;
+    uint64_t ticket = fail_and_keep(&failures[0], 1000, 1);
+    assert_int_equal(pthread_create(&thread, NULL, borrow_it, &ticket), 0);
+    usleep(20000);
+    gos_episode_give_back(ticket);
+    pthread_join(thread, &failure);
+    assert_ptr_equal(failure, &failures[0]);
+    gos_episode_recovered();
+    assert_int_equal(failures[0].freed_count, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, start)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_given_back_can_be_borrowed),
+        TEST(survival_while_it_is_lent_is_told_when_it_comes_back),
+        TEST(another_story_while_it_is_lent_frees_it_when_it_comes_back),
+        TEST(without_an_episode_nothing_is_kept),
+        TEST(lent_ones_are_never_pushed_out),
+        TEST(who_borrows_waits_for_who_has_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
