@@ -12,6 +12,7 @@ diagnose_sources := \
     rule_exhausted.c \
     rule_host.c \
     rule_policy.c \
+    rule_rehearsal.c \
     rule_request.c \
     rule_unexplained.c \
     rule_unused.c \

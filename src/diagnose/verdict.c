@@ -10,6 +10,7 @@
  * only for the runner-up, unless the answer so far is a mere guess.
  */
 static gos_rule *const rules[] = {
+    gos_rule_injected,
     gos_rule_forked,
     gos_rule_in_capture,
     gos_rule_mps_limit,
@@ -30,6 +31,7 @@ static gos_rule *const rules[] = {
     gos_rule_others,
     gos_rule_cache_opaque,
     gos_rule_process,
+    gos_rule_own_limit,
     gos_rule_unexplained,
 };
 #define RULE_COUNT (sizeof(rules) / sizeof(rules[0]))

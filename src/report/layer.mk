@@ -2,6 +2,7 @@ report_sources := \
     document.c \
     document_device.c \
     document_place.c \
+    document_rehearsal.c \
     document_site.c \
     emitter.c \
     files.c \
@@ -11,6 +12,7 @@ report_sources := \
     screen_ledger.c \
     screen_lines.c \
     screen_place.c \
+    screen_rehearsal.c \
     screen_sites.c \
     sink.c \
     stacks.c \

@@ -24,6 +24,7 @@
 #include "../cuda/entrypoint.h"
 #include "../track/registry.h"
 #include "episode.h"
+#include "rehearsal.h"
 #include "state.h"
 
 struct gos_failure;
@@ -39,6 +40,13 @@ struct gos_call {
     bool shared;                 /* asked again because another thread recovered memory */
     int16_t device;              /* ordinal, GOS_DEVICE_HOST, or GOS_DEVICE_CURRENT */
     CUresult first_result;       /* of a call that failed; CUDA_SUCCESS while none did */
+    /* Of a rehearsal (rehearsal.h). */
+    uint64_t reserved_bytes;
+    uint64_t claimed;        /* address whose block is kept on the books until the record is */
+    int16_t reserved_device; /* whose allowance the two above are of */
+    uint8_t refusal;         /* enum gos_refusal */
+    bool tentative;          /* asked although there is hardly room */
+    bool numbered;           /* was a candidate for injection */
 };
 
 #define GOS_DEVICE_CURRENT (-1)
@@ -65,6 +73,30 @@ static inline struct gos_call gos_call_begin_async(enum gos_entrypoint entry, ui
     return call;
 }
 
+/*
+ * Before the driver is asked; `out` is where the result goes: without one the
+ * driver has its own answer.  False: the call is refused, gos_call_refuse.
+ */
+static inline bool gos_call_admits(struct gos_call *call, const void *out)
+{
+    return __builtin_expect(!gos_rehearsing, 1) || !out || gos_rehearsal_admits(call);
+}
+
+/* The driver's answer, taken back where there was hardly room and it does not fit. */
+static inline CUresult gos_call_keep(struct gos_call *call, CUresult result, CUdeviceptr *pointer)
+{
+    return __builtin_expect(call->tentative, 0) ? gos_rehearsal_keep(call, result, pointer)
+                                                : result;
+}
+
+/* What the driver leaves where memory is short: NULL for a pointer, a handle as it was. */
+static inline CUresult gos_call_refuse(CUdeviceptr *pointer)
+{
+    if (pointer)
+        *pointer = 0;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 bool gos_call_failed(struct gos_call *call, CUresult result);
 
 static inline bool gos_call_again(struct gos_call *call, CUresult result)
@@ -89,11 +121,15 @@ static inline CUresult gos_call_refused(const struct gos_call *call, CUresult re
  * what the host is to get.
  */
 CUresult gos_call_done_slow(struct gos_call *call, CUresult result);
+static inline bool gos_call_ends_episode(const struct gos_call *call, CUresult result)
+{
+    return call->bytes > 0 && gos_episode_open && result == CUDA_SUCCESS;
+}
 static inline CUresult gos_call_done(struct gos_call *call, CUresult result)
 {
-    bool ends_episode = call->bytes > 0 && gos_episode_open && result == CUDA_SUCCESS;
+    bool ends = gos_call_ends_episode(call, result);
 
-    if (__builtin_expect(call->failure || ends_episode, 0))
+    if (__builtin_expect(call->failure || ends || call->reserved_bytes || call->claimed, 0))
         result = gos_call_done_slow(call, result);
     return __builtin_expect(result != CUDA_SUCCESS, 0) ? gos_call_refused(call, result) : result;
 }

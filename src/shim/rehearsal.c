@@ -1,0 +1,345 @@
+#include "rehearsal.h"
+
+#include <errno.h>
+
+#include "../base/log.h"
+#include "../base/options.h"
+#include "../base/os.h"
+#include "../base/text.h"
+#include "../cuda/driver.h"
+#include "../cuda/error.h"
+#include "../observe/evidence.h"
+#include "../track/allowance_measure.h"
+#include "../track/pool.h"
+#include "call.h"
+#include "injection.h"
+#include "place.h"
+
+/* This near to the limit contexts and modules are measured anew before memory is given. */
+#define NEAR_BYTES ((uint64_t)1 << 30)
+/* How often, and how long, what other threads have in flight is waited for. */
+#define WAITS 64
+#define NAP_NS 200000u
+
+bool gos_rehearsing;
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+static bool is_same_for_all(const struct gos_limit_option *limit)
+{
+    for (int i = 1; i < GOS_LIMIT_DEVICES; i++) {
+        if (limit->bytes[i] != limit->bytes[0])
+            return false;
+    }
+    return true;
+}
+
+static void put_limits(struct gos_text *text, const struct gos_limit_option *limit)
+{
+    for (int i = 0; i < GOS_LIMIT_DEVICES; i++) {
+        if (limit->bytes[i] == 0)
+            continue;
+        gos_text_format(text, "%sGPU %d acts as one of ", text->length > 0 ? ", " : "", i);
+        gos_text_bytes(text, limit->bytes[i]);
+    }
+}
+
+static void say_limit(const struct gos_limit_option *limit)
+{
+    char buffer[400];
+    struct gos_text text = gos_text_on(buffer, sizeof(buffer));
+
+    if (is_same_for_all(limit)) {
+        gos_text_put(&text, "each GPU acts as one of ");
+        gos_text_bytes(&text, limit->bytes[0]);
+    } else {
+        put_limits(&text, limit);
+    }
+    gos_log(GOS_LOG_NOTICE, "rehearsal: %s (GPUOOMSHIM_LIMIT)", buffer);
+}
+
+void gos_rehearsal_open(void)
+{
+    bool injects = gos_options.inject.rule != GOS_INJECT_NONE;
+
+    gos_allowance_open(&gos_options.limit);
+    gos_rehearsing = gos_allowance_on || injects;
+    if (gos_allowance_on)
+        say_limit(&gos_options.limit);
+    if (injects)
+        gos_log(GOS_LOG_NOTICE, "rehearsal: some allocations will be made to fail "
+                                "(GPUOOMSHIM_INJECT)");
+}
+
+/* --- the limit -------------------------------------------------------------------------------- */
+
+static bool is_limited_kind(enum gos_kind kind)
+{
+    return kind == GOS_KIND_DEVICE || kind == GOS_KIND_PHYSICAL || kind == GOS_KIND_ARRAY ||
+           kind == GOS_KIND_POOL;
+}
+
+static bool is_imported(uint64_t pool)
+{
+    struct gos_pool_info info;
+
+    return pool && gos_pool_find(pool, &info) && info.imported;
+}
+
+/* GOS_DEVICE_HOST where no device, or none that we know, is asked. */
+static uint32_t device_of(struct gos_call *call)
+{
+    if (!is_limited_kind((enum gos_kind)call->kind) || call->bytes == 0)
+        return GOS_DEVICE_HOST;
+    if (call->kind != GOS_KIND_POOL)
+        return call->device == GOS_DEVICE_CURRENT ? gos_place_of_context().device
+                                                  : (uint32_t)call->device;
+    if (gos_place_is_captured(call->stream) || is_imported(call->pool))
+        return GOS_DEVICE_HOST; /* a node of a graph takes its memory when it is launched */
+    return gos_place_of_stream(call->stream, call->pool).device;
+}
+
+static bool reserve(struct gos_call *call, uint32_t device, uint64_t bytes)
+{
+    if (!gos_allowance_reserve(device, bytes))
+        return false;
+    call->reserved_bytes = bytes;
+    return true;
+}
+
+/* The pool serves from what it holds and nobody uses, and grows by the rest. */
+static uint64_t growth(const struct gos_call *call)
+{
+    uint64_t pool = gos_home_get(gos_place_of_stream(call->stream, call->pool).home).pool;
+    uint64_t idle_bytes = gos_allowance_pool_idle(pool);
+
+    if (call->bytes <= idle_bytes)
+        return 0;
+    return gos_allowance_cost(GOS_KIND_POOL, call->bytes - idle_bytes);
+}
+
+/* Only what can be taken back is tried. */
+static bool may_share_block(const struct gos_call *call)
+{
+    return call->entry == GOS_EP_cuMemAlloc_v2 && call->bytes <= GOS_ALLOWANCE_SMALL_BYTES;
+}
+
+/* As a full driver does: idle memory that it has seen the end of goes back to the device first. */
+static bool fits_after_trim(struct gos_call *call, uint32_t device, uint64_t cost)
+{
+    gos_allowance_trim(device);
+    gos_allowance_measure(device);
+    if (call->kind == GOS_KIND_POOL)
+        cost = growth(call);
+    if (reserve(call, device, cost)) {
+        call->tentative = call->kind == GOS_KIND_POOL;
+        return true;
+    }
+    call->tentative = may_share_block(call);
+    return call->tentative;
+}
+
+static void nap(void)
+{
+    static uint32_t never;
+
+    gos_os.futex_wait(&never, 0, NAP_NS);
+}
+
+/*
+ * What other threads reserved may turn out to be less, and what ended while we
+ * measured was counted twice: a refusal stands when all was still.
+ */
+static bool finds_room(struct gos_call *call, uint32_t device, uint64_t cost)
+{
+    for (int i = 0; i < WAITS; i++) {
+        struct gos_allowance_mark mark = gos_allowance_mark(device);
+        if (fits_after_trim(call, device, cost))
+            return true;
+        if (!gos_allowance_is_busy(device) && !gos_allowance_moved(device, &mark))
+            break;
+        nap();
+    }
+    return false;
+}
+
+/* An error that the driver returns whatever is asked is the one to be seen. */
+static bool has_lost_context(void)
+{
+    size_t available, total;
+
+    return gos_driver.cuMemGetInfo &&
+           gos_cuda_error_is_sticky((int)gos_driver.cuMemGetInfo(&available, &total));
+}
+
+static bool is_near(uint32_t device, uint64_t cost)
+{
+    uint64_t used_bytes = gos_allowance_used(device);
+    uint64_t limit_bytes = gos_allowance_limit(device);
+
+    return cost > limit_bytes || used_bytes + cost + NEAR_BYTES > limit_bytes;
+}
+
+static bool is_within_limit(struct gos_call *call)
+{
+    uint32_t device = device_of(call);
+    uint64_t cost = gos_allowance_cost((enum gos_kind)call->kind, call->bytes);
+
+    if (gos_allowance_limit(device) == 0)
+        return true;
+    call->reserved_device = (int16_t)device;
+    if (call->kind != GOS_KIND_POOL && is_near(device, cost))
+        gos_allowance_measure(device);
+    if (reserve(call, device, cost) || finds_room(call, device, cost) || has_lost_context())
+        return true;
+    call->refusal = GOS_REFUSAL_LIMIT;
+    return false;
+}
+
+/* --- one call --------------------------------------------------------------------------------- */
+
+static bool is_injected(struct gos_call *call)
+{
+    if (call->numbered)
+        return false;
+    call->numbered = true;
+    if (!gos_injection_hits(call))
+        return false;
+    call->refusal = GOS_REFUSAL_INJECTED;
+    return true;
+}
+
+bool gos_rehearsal_admits(struct gos_call *call)
+{
+    int saved = errno;
+    bool admits;
+
+    if (!gos_call_tracks())
+        return true;
+    gos_thread.depth++;
+    admits = !is_injected(call) && (!gos_allowance_on || is_within_limit(call));
+    gos_thread.depth--;
+    errno = saved;
+    return admits;
+}
+
+static void give_back(const struct gos_call *call, CUdeviceptr pointer)
+{
+    CUstream stream = (CUstream)(uintptr_t)call->stream;
+
+    if (call->kind != GOS_KIND_POOL)
+        GOS_REAL(cuMemFree_v2)(pointer);
+    else if (call->per_thread)
+        GOS_REAL(cuMemFreeAsync_ptsz)(pointer, stream);
+    else
+        GOS_REAL(cuMemFreeAsync)(pointer, stream);
+}
+
+/* Measured, so that what was reserved for the growth is not counted again. */
+static bool pool_fits(struct gos_call *call)
+{
+    uint32_t device = (uint32_t)call->reserved_device;
+
+    gos_allowance_measure_pools(device);
+    gos_allowance_release(device, call->reserved_bytes);
+    call->reserved_bytes = 0;
+    return gos_allowance_used(device) <= gos_allowance_limit(device);
+}
+
+static bool fits(struct gos_call *call, CUdeviceptr pointer)
+{
+    if (call->kind == GOS_KIND_POOL)
+        return pool_fits(call);
+    if (!gos_allowance_claim((uint32_t)call->reserved_device, pointer))
+        return false;
+    call->claimed = pointer;
+    return true;
+}
+
+CUresult gos_rehearsal_keep(struct gos_call *call, CUresult result, CUdeviceptr *pointer)
+{
+    int saved = errno;
+
+    call->tentative = false;
+    if (result != CUDA_SUCCESS || *pointer == 0)
+        return result;
+    gos_thread.depth++;
+    if (!fits(call, *pointer)) {
+        give_back(call, *pointer);
+        *pointer = 0;
+        call->refusal = GOS_REFUSAL_LIMIT;
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    gos_thread.depth--;
+    errno = saved;
+    return result;
+}
+
+void gos_rehearsal_settle(struct gos_call *call, CUresult result)
+{
+    uint32_t device = (uint32_t)call->reserved_device;
+
+    if (call->claimed)
+        gos_allowance_unclaim(device, call->claimed);
+    if (call->reserved_bytes && call->kind == GOS_KIND_POOL && result == CUDA_SUCCESS)
+        gos_allowance_draw(device, call->reserved_bytes);
+    else if (call->reserved_bytes)
+        gos_allowance_release(device, call->reserved_bytes);
+    call->claimed = 0;
+    call->reserved_bytes = 0;
+    call->tentative = false;
+}
+
+/* --- what the host is told -------------------------------------------------------------------- */
+
+void gos_rehearsal_show(uint32_t device, struct gos_shown_memory *shown)
+{
+    uint64_t limit_bytes = gos_allowance_limit(device);
+    uint64_t used_bytes, left_bytes;
+    int saved = errno;
+
+    if (limit_bytes == 0 || !gos_call_tracks())
+        return;
+    gos_thread.depth++;
+    gos_allowance_measure(device);
+    used_bytes = gos_allowance_used(device);
+    gos_thread.depth--;
+    errno = saved;
+    left_bytes = used_bytes < limit_bytes ? limit_bytes - used_bytes : 0;
+    if (shown->free_bytes > left_bytes)
+        shown->free_bytes = left_bytes;
+    if (shown->total_bytes > limit_bytes)
+        shown->total_bytes = limit_bytes;
+}
+
+/* --- contexts --------------------------------------------------------------------------------- */
+
+void gos_rehearsal_context_made(uint32_t device, CUcontext context)
+{
+    int saved = errno;
+
+    if (gos_allowance_limit(device) == 0)
+        return;
+    gos_thread.depth++;
+    gos_allowance_context_made(device, (uint64_t)(uintptr_t)context);
+    gos_thread.depth--;
+    errno = saved;
+}
+
+void gos_rehearsal_context_ended(uint32_t device)
+{
+    int saved = errno;
+
+    if (gos_allowance_limit(device) == 0)
+        return;
+    gos_thread.depth++;
+    gos_allowance_context_ended(device);
+    gos_thread.depth--;
+    errno = saved;
+}
+
+void gos_rehearsal_reset_after_fork(void)
+{
+    gos_allowance_reset_after_fork();
+    gos_injection_reset_after_fork();
+}
