@@ -1,7 +1,8 @@
 /*
  * What a program can see of the size of its device; run on a small device and
  * on a large one that acts as a small one, it must see the same.
- *   rehearse_limit info | kinds | pools | blocks | contexts | threads | child
+ *   rehearse_limit info | kinds | pools | blocks | contexts | child
+ *   rehearse_limit threads [MiB that may be live; all that is free]
  */
 #include <pthread.h>
 #include <string.h>
@@ -307,13 +308,15 @@ static void threads(void)
 
     books = (void (*)(int, uint64_t *, uint64_t *))dlsym(library, "gpusim_books");
     MUST(driver.primary_retain(&shared, 0));
-    most_live = free_bytes();
+    if (most_live == 0)
+        most_live = free_bytes();
+    size_t at_start = free_bytes();
     for (uintptr_t i = 0; i < THREADS; i++)
         pthread_create(&all[i], NULL, storm, (void *)i);
     for (int i = 0; i < THREADS; i++)
         pthread_join(all[i], NULL);
     printf("outcome: overshoots %u, served %d\n", overshoots, served > 0);
-    printf("outcome: all is back %d\n", free_bytes() == most_live);
+    printf("outcome: all is back %d\n", free_bytes() == at_start);
 }
 
 /* --- child ------------------------------------------------------------------------------------ */
@@ -347,6 +350,8 @@ int main(int count, char **words)
 
     if (count < 2)
         return 1;
+    if (count > 2)
+        most_live = (size_t)atoi(words[2]) * MIB;
     open_device();
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strcmp(words[1], parts[i].name) == 0) {
