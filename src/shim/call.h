@@ -79,7 +79,7 @@ static inline struct gos_call gos_call_begin_async(enum gos_entrypoint entry, ui
  */
 static inline bool gos_call_admits(struct gos_call *call, const void *out)
 {
-    return __builtin_expect(!gos_rehearsing, 1) || !out || gos_rehearsal_admits(call);
+    return !gos_rehearsal_is_on() || !out || gos_rehearsal_admits(call);
 }
 
 /* The driver's answer, taken back where there was hardly room and it does not fit. */

@@ -16,7 +16,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
 {
     CUresult result = GOS_REAL(cuMemGetInfo_v2)(free, total);
 
-    if (__builtin_expect(gos_rehearsing, 0) && result == CUDA_SUCCESS) {
+    if (gos_rehearsal_is_on() && result == CUDA_SUCCESS) {
         struct gos_shown_memory shown = as_shown(gos_place_of_context().device, *free, *total);
         *free = shown.free_bytes;
         *total = shown.total_bytes;
@@ -28,7 +28,7 @@ CUresult CUDAAPI cuMemGetInfo(unsigned int *free, unsigned int *total)
 {
     CUresult result = GOS_REAL(cuMemGetInfo)(free, total);
 
-    if (__builtin_expect(gos_rehearsing, 0) && result == CUDA_SUCCESS) {
+    if (gos_rehearsal_is_on() && result == CUDA_SUCCESS) {
         struct gos_shown_memory shown = as_shown(gos_place_of_context().device, *free, *total);
         *free = (unsigned int)shown.free_bytes;
         *total = (unsigned int)shown.total_bytes;
@@ -48,7 +48,7 @@ CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
     CUresult result = GOS_REAL(cuDeviceTotalMem_v2)(bytes, dev);
 
-    if (__builtin_expect(gos_rehearsing, 0) && result == CUDA_SUCCESS)
+    if (gos_rehearsal_is_on() && result == CUDA_SUCCESS)
         *bytes = total_as_shown(dev, *bytes);
     return result;
 }
@@ -57,7 +57,7 @@ CUresult CUDAAPI cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
 {
     CUresult result = GOS_REAL(cuDeviceTotalMem)(bytes, dev);
 
-    if (__builtin_expect(gos_rehearsing, 0) && result == CUDA_SUCCESS)
+    if (gos_rehearsal_is_on() && result == CUDA_SUCCESS)
         *bytes = (unsigned int)total_as_shown(dev, *bytes);
     return result;
 }

@@ -18,10 +18,10 @@
 /* This near to the limit contexts and modules are measured anew before memory is given. */
 #define NEAR_BYTES ((uint64_t)1 << 30)
 /* How often, and how long, what other threads have in flight is waited for. */
-#define WAITS 64
+#define WAITS 16
 #define NAP_NS 200000u
 
-bool gos_rehearsing;
+_Atomic bool gos_rehearsing;
 
 /* --- start ------------------------------------------------------------------------------------ */
 
@@ -63,8 +63,8 @@ void gos_rehearsal_open(void)
     bool injects = gos_options.inject.rule != GOS_INJECT_NONE;
 
     gos_allowance_open(&gos_options.limit);
-    gos_rehearsing = gos_allowance_on || injects;
-    if (gos_allowance_on)
+    atomic_store(&gos_rehearsing, gos_allowance_is_on() || injects);
+    if (gos_allowance_is_on())
         say_limit(&gos_options.limit);
     if (injects)
         gos_log(GOS_LOG_NOTICE, "rehearsal: some allocations will be made to fail "
@@ -108,14 +108,21 @@ static bool reserve(struct gos_call *call, uint32_t device, uint64_t bytes)
 }
 
 /* The pool serves from what it holds and nobody uses, and grows by the rest. */
-static uint64_t growth(const struct gos_call *call)
+static uint64_t growth(const struct gos_call *call, uint32_t device)
 {
     uint64_t pool = gos_home_get(gos_place_of_stream(call->stream, call->pool).home).pool;
-    uint64_t idle_bytes = gos_allowance_pool_idle(pool);
+    uint64_t idle_bytes = gos_allowance_pool_idle(device, pool);
 
     if (call->bytes <= idle_bytes)
         return 0;
     return gos_allowance_cost(GOS_KIND_POOL, call->bytes - idle_bytes);
+}
+
+static bool reserve_growth(struct gos_call *call, uint32_t device)
+{
+    uint64_t bytes = growth(call, device);
+
+    return bytes == 0 || reserve(call, device, bytes);
 }
 
 /* Only what can be taken back is tried. */
@@ -124,17 +131,28 @@ static bool may_share_block(const struct gos_call *call)
     return call->entry == GOS_EP_cuMemAlloc_v2 && call->bytes <= GOS_ALLOWANCE_SMALL_BYTES;
 }
 
+/* Into what a pool has room for, or what it may still grow to; checked once it is served. */
+static bool fits_in_pool(struct gos_call *call, uint32_t device)
+{
+    gos_allowance_measure_pools(device);
+    call->tentative = reserve_growth(call, device);
+    return call->tentative;
+}
+
+static bool fits_now(struct gos_call *call, uint32_t device, uint64_t cost)
+{
+    return call->kind == GOS_KIND_POOL ? fits_in_pool(call, device) : reserve(call, device, cost);
+}
+
 /* As a full driver does: idle memory that it has seen the end of goes back to the device first. */
 static bool fits_after_trim(struct gos_call *call, uint32_t device, uint64_t cost)
 {
+    if (call->kind == GOS_KIND_POOL && fits_in_pool(call, device))
+        return true;
     gos_allowance_trim(device);
     gos_allowance_measure(device);
-    if (call->kind == GOS_KIND_POOL)
-        cost = growth(call);
-    if (reserve(call, device, cost)) {
-        call->tentative = call->kind == GOS_KIND_POOL;
+    if (fits_now(call, device, cost))
         return true;
-    }
     call->tentative = may_share_block(call);
     return call->tentative;
 }
@@ -217,10 +235,21 @@ bool gos_rehearsal_admits(struct gos_call *call)
     if (!gos_call_tracks())
         return true;
     gos_thread.depth++;
-    admits = !is_injected(call) && (!gos_allowance_on || is_within_limit(call));
+    admits = !is_injected(call) && (!gos_allowance_is_on() || is_within_limit(call));
     gos_thread.depth--;
     errno = saved;
     return admits;
+}
+
+/* It is back when its stream has come there, which is for recovery to see. */
+static void note_pending(const struct gos_call *call)
+{
+    gos_pending_add(&(struct gos_pending){.stream = call->stream,
+                                          .context = gos_place_context_of_stream(call->stream),
+                                          .device = (uint32_t)call->reserved_device,
+                                          .per_thread = call->per_thread,
+                                          .bytes = call->bytes,
+                                          .count = 1});
 }
 
 static void give_back(const struct gos_call *call, CUdeviceptr pointer)
@@ -266,6 +295,8 @@ CUresult gos_rehearsal_keep(struct gos_call *call, CUresult result, CUdeviceptr 
     gos_thread.depth++;
     if (!fits(call, *pointer)) {
         give_back(call, *pointer);
+        if (call->kind == GOS_KIND_POOL)
+            note_pending(call);
         *pointer = 0;
         call->refusal = GOS_REFUSAL_LIMIT;
         result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -341,5 +372,6 @@ void gos_rehearsal_context_ended(uint32_t device)
 void gos_rehearsal_reset_after_fork(void)
 {
     gos_allowance_reset_after_fork();
+    gos_allowance_measure_reset_after_fork();
     gos_injection_reset_after_fork();
 }

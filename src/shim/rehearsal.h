@@ -13,6 +13,7 @@
 #ifndef GOS_SHIM_REHEARSAL_H
 #define GOS_SHIM_REHEARSAL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +22,13 @@
 
 struct gos_call;
 
-/* Set once, when the shim starts. */
-extern bool gos_rehearsing;
+extern _Atomic bool gos_rehearsing;
+
+/* Is anything rehearsed?  Known once the shim has started. */
+static inline bool gos_rehearsal_is_on(void)
+{
+    return __builtin_expect(atomic_load_explicit(&gos_rehearsing, memory_order_relaxed), 0);
+}
 
 /* Take the settings over and say once on stderr what is rehearsed. */
 void gos_rehearsal_open(void);

@@ -5,7 +5,7 @@
 
 _Static_assert(GOS_LIMIT_DEVICES == GOS_DEVICE_MAX, "each device may have a limit");
 
-bool gos_allowance_on;
+_Atomic bool gos_allowance_on;
 
 static struct allowance {
     uint64_t limit_bytes;
@@ -32,7 +32,8 @@ void gos_allowance_open(const struct gos_limit_option *limit)
 {
     for (uint32_t i = 0; i < GOS_DEVICE_MAX; i++) {
         allowances[i].limit_bytes = limit->bytes[i];
-        gos_allowance_on = gos_allowance_on || limit->bytes[i] != 0;
+        if (limit->bytes[i] != 0)
+            atomic_store(&gos_allowance_on, true);
     }
 }
 
@@ -151,7 +152,7 @@ void gos_allowance_unclaim(uint32_t device, uint64_t address)
 
 void gos_allowance_hold(void)
 {
-    held.active = gos_allowance_on;
+    held.active = gos_allowance_is_on();
     held.bytes = 0;
 }
 

@@ -21,6 +21,7 @@
 #ifndef GOS_TRACK_ALLOWANCE_H
 #define GOS_TRACK_ALLOWANCE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,8 +34,13 @@
 /* Pools grow by this much at a time [measured on an H200, driver 580]. */
 #define GOS_ALLOWANCE_CHUNK_BYTES ((uint64_t)32 << 20)
 
+extern _Atomic bool gos_allowance_on;
+
 /* Is any device limited?  Set once, before memory is allocated. */
-extern bool gos_allowance_on;
+static inline bool gos_allowance_is_on(void)
+{
+    return __builtin_expect(atomic_load_explicit(&gos_allowance_on, memory_order_relaxed), 0);
+}
 
 void gos_allowance_open(const struct gos_limit_option *limit);
 

@@ -1,5 +1,6 @@
 #include "allowance_measure.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "../base/os.h"
@@ -97,6 +98,17 @@ void gos_allowance_trim(uint32_t device)
         exchange_capture_mode(&mode);
 }
 
+static bool is_only_pool(uint32_t device)
+{
+    struct gos_pool_info infos[GOS_POOL_MAX];
+    size_t count = gos_pool_list(infos, GOS_POOL_MAX);
+    size_t of_device = 0;
+
+    for (size_t i = 0; i < count; i++)
+        of_device += infos[i].device == device;
+    return of_device <= 1;
+}
+
 struct pool_sum {
     uint64_t pool;
     uint64_t live_bytes;
@@ -110,22 +122,34 @@ static void add_if_in_pool(const struct gos_allocation *allocation, void *arg)
         sum->live_bytes += allocation->bytes;
 }
 
-uint64_t gos_allowance_pool_idle(uint64_t pool)
+static uint64_t live_in_pool(uint32_t device, uint64_t pool)
 {
     struct pool_sum sum = {.pool = pool};
+
+    if (is_only_pool(device))
+        return gos_registry_total(device, GOS_KIND_POOL).live_bytes;
+    gos_registry_walk(add_if_in_pool, &sum);
+    return sum.live_bytes;
+}
+
+uint64_t gos_allowance_pool_idle(uint32_t device, uint64_t pool)
+{
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     bool relaxed = exchange_capture_mode(&mode);
     uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    uint64_t live = live_in_pool(device, pool);
 
     if (relaxed)
         exchange_capture_mode(&mode);
-    gos_registry_walk(add_if_in_pool, &sum);
-    return reserved > sum.live_bytes ? reserved - sum.live_bytes : 0;
+    return reserved > live ? reserved - live : 0;
 }
 
 /* --- contexts and modules --------------------------------------------------------------------- */
 
-static bool find_nvml(uint32_t device, void **handle)
+/* NVML's handles stay as they are; looking one up by its number takes a while. */
+static _Atomic(void *) nvml_handles[GOS_DEVICE_MAX];
+
+static bool ask_nvml(uint32_t device, void **handle)
 {
     CUuuid uuid;
     CUdevice ordinal;
@@ -137,6 +161,14 @@ static bool find_nvml(uint32_t device, void **handle)
         (!gos_driver.cuDeviceGetUuid || gos_driver.cuDeviceGetUuid(&uuid, ordinal) != CUDA_SUCCESS))
         return false;
     return gos_nvml_device((const uint8_t *)uuid.bytes, handle) == 0;
+}
+
+static bool find_nvml(uint32_t device, void **handle)
+{
+    *handle = atomic_load(&nvml_handles[device]);
+    if (!*handle && ask_nvml(device, handle))
+        atomic_store(&nvml_handles[device], *handle);
+    return *handle != NULL;
 }
 
 bool gos_allowance_device_of_nvml(const void *nvml, uint32_t *device)
@@ -235,4 +267,10 @@ void gos_allowance_context_ended(uint32_t device)
     measure_pools(device, &mark);
     if (!measure_own(device, &mark) && !gos_context_any_on(device))
         gos_allowance_set_unbooked(device, 0);
+}
+
+void gos_allowance_measure_reset_after_fork(void)
+{
+    for (uint32_t i = 0; i < GOS_DEVICE_MAX; i++)
+        atomic_store(&nvml_handles[i], NULL);
 }

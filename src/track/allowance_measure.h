@@ -28,7 +28,7 @@ void gos_allowance_trim(uint32_t device);
 
 /* Unused in that pool: reserved, and nothing that we know of lives there; 0 if it cannot be told.
  */
-uint64_t gos_allowance_pool_idle(uint64_t pool);
+uint64_t gos_allowance_pool_idle(uint32_t device, uint64_t pool);
 
 /* Which device has this handle of NVML?  False: none that CUDA shows. */
 bool gos_allowance_device_of_nvml(const void *nvml, uint32_t *device);
@@ -40,5 +40,7 @@ bool gos_allowance_device_of_nvml(const void *nvml, uint32_t *device);
  */
 void gos_allowance_context_made(uint32_t device, uint64_t context);
 void gos_allowance_context_ended(uint32_t device);
+
+void gos_allowance_measure_reset_after_fork(void);
 
 #endif

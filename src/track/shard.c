@@ -133,7 +133,7 @@ int gos_shard_insert(const struct gos_key *key, const struct gos_allocation *all
     shard->tables |= UINT64_C(1) << allocation->device;
     shard->last_table = allocation->device;
     enter_in_books(account, record, true);
-    if (__builtin_expect(gos_allowance_on, 0))
+    if (gos_allowance_is_on())
         gos_allowance_book(allocation->kind, allocation->device, allocation->address, record->bytes,
                            true);
     return 0;
@@ -144,7 +144,7 @@ void gos_shard_remove(uint32_t shard, struct gos_record *record)
     struct gos_account *account = &gos_accounts[record->device][shard];
 
     enter_in_books(account, record, false);
-    if (__builtin_expect(gos_allowance_on, 0))
+    if (gos_allowance_is_on())
         gos_allowance_book((enum gos_kind)record->kind, record->device,
                            (uint64_t)(uintptr_t)record->hh.key, record->bytes, false);
     HASH_DELETE(hh, account->head, record);
