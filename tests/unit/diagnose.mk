@@ -1,5 +1,5 @@
 diagnose_tests := test_diagnose_blocks test_diagnose_flushed test_diagnose_ledger test_diagnose_names \
-                  test_diagnose_proof test_diagnose_verdict
+                  test_diagnose_proof test_diagnose_rehearsal test_diagnose_verdict
 
 unit_tests += $(diagnose_tests)
 
