@@ -85,7 +85,8 @@ CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
 {
     int saved = errno;
 
-    gos_rehearsal_settle(call, result);
+    if (call->rehearsed)
+        gos_rehearsal_settle(call, result);
     if (call->failure || (gos_call_ends_episode(call, result) && gos_call_tracks())) {
         gos_thread.depth++;
         end_story(call, result);
@@ -102,7 +103,8 @@ bool gos_call_failed(struct gos_call *call, CUresult result)
 
     if (call->first_result == CUDA_SUCCESS)
         call->first_result = result;
-    gos_rehearsal_settle(call, result);
+    if (call->rehearsed)
+        gos_rehearsal_settle(call, result);
     if (gos_call_tracks()) {
         gos_thread.depth++;
         again = gos_failure_handle(call, result);

@@ -38,15 +38,9 @@ struct gos_call {
     uint8_t kind;                /* enum gos_kind */
     bool per_thread;             /* stream 0 is the per-thread default stream */
     bool shared;                 /* asked again because another thread recovered memory */
+    bool rehearsed;              /* rehearsal.h knows more of it */
     int16_t device;              /* ordinal, GOS_DEVICE_HOST, or GOS_DEVICE_CURRENT */
     CUresult first_result;       /* of a call that failed; CUDA_SUCCESS while none did */
-    /* Of a rehearsal (rehearsal.h). */
-    uint64_t reserved_bytes;
-    uint64_t claimed;        /* address whose block is kept on the books until the record is */
-    int16_t reserved_device; /* whose allowance the two above are of */
-    uint8_t refusal;         /* enum gos_refusal */
-    bool tentative;          /* asked although there is hardly room */
-    bool numbered;           /* was a candidate for injection */
 };
 
 #define GOS_DEVICE_CURRENT (-1)
@@ -85,7 +79,7 @@ static inline bool gos_call_admits(struct gos_call *call, const void *out)
 /* The driver's answer, taken back where there was hardly room and it does not fit. */
 static inline CUresult gos_call_keep(struct gos_call *call, CUresult result, CUdeviceptr *pointer)
 {
-    return __builtin_expect(call->tentative, 0) ? gos_rehearsal_keep(call, result, pointer)
+    return __builtin_expect(call->rehearsed, 0) ? gos_rehearsal_keep(call, result, pointer)
                                                 : result;
 }
 
@@ -129,7 +123,7 @@ static inline CUresult gos_call_done(struct gos_call *call, CUresult result)
 {
     bool ends = gos_call_ends_episode(call, result);
 
-    if (__builtin_expect(call->failure || ends || call->reserved_bytes || call->claimed, 0))
+    if (__builtin_expect(call->failure || ends || call->rehearsed, 0))
         result = gos_call_done_slow(call, result);
     return __builtin_expect(result != CUDA_SUCCESS, 0) ? gos_call_refused(call, result) : result;
 }

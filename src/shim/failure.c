@@ -101,7 +101,7 @@ static struct gos_request describe(const struct gos_call *call, CUresult result)
         .wall_ns = gos_os.wall_ns(),
         .monotonic_ns = gos_os.monotonic_ns(),
         .attempts = 1,
-        .refusal = (enum gos_refusal)call->refusal,
+        .refusal = call->rehearsed ? gos_rehearsal_refusal() : GOS_REFUSAL_NONE,
     };
 }
 

@@ -1,6 +1,7 @@
 #include "rehearsal.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "../base/log.h"
 #include "../base/options.h"
@@ -8,7 +9,6 @@
 #include "../base/text.h"
 #include "../cuda/driver.h"
 #include "../cuda/error.h"
-#include "../observe/evidence.h"
 #include "../track/allowance_measure.h"
 #include "../track/pool.h"
 #include "call.h"
@@ -22,6 +22,15 @@
 #define NAP_NS 200000u
 
 _Atomic bool gos_rehearsing;
+
+/* Of the call that this thread is in. */
+static __thread struct {
+    uint64_t reserved_bytes;
+    uint64_t claimed; /* address whose block is kept on the books until the record is; 0: none */
+    uint32_t device;  /* whose allowance the two above are of */
+    enum gos_refusal refusal;
+    bool tentative; /* asked although there is hardly room */
+} ticket __attribute__((tls_model("initial-exec")));
 
 /* --- start ------------------------------------------------------------------------------------ */
 
@@ -87,7 +96,7 @@ static bool is_imported(uint64_t pool)
 }
 
 /* GOS_DEVICE_HOST where no device, or none that we know, is asked. */
-static uint32_t device_of(struct gos_call *call)
+static uint32_t device_of(const struct gos_call *call)
 {
     if (!is_limited_kind((enum gos_kind)call->kind) || call->bytes == 0)
         return GOS_DEVICE_HOST;
@@ -99,11 +108,11 @@ static uint32_t device_of(struct gos_call *call)
     return gos_place_of_stream(call->stream, call->pool).device;
 }
 
-static bool reserve(struct gos_call *call, uint32_t device, uint64_t bytes)
+static bool reserve(uint32_t device, uint64_t bytes)
 {
     if (!gos_allowance_reserve(device, bytes))
         return false;
-    call->reserved_bytes = bytes;
+    ticket.reserved_bytes = bytes;
     return true;
 }
 
@@ -118,11 +127,11 @@ static uint64_t growth(const struct gos_call *call, uint32_t device)
     return gos_allowance_cost(GOS_KIND_POOL, call->bytes - idle_bytes);
 }
 
-static bool reserve_growth(struct gos_call *call, uint32_t device)
+static bool reserve_growth(const struct gos_call *call, uint32_t device)
 {
     uint64_t bytes = growth(call, device);
 
-    return bytes == 0 || reserve(call, device, bytes);
+    return bytes == 0 || reserve(device, bytes);
 }
 
 /* Only what can be taken back is tried. */
@@ -132,20 +141,20 @@ static bool may_share_block(const struct gos_call *call)
 }
 
 /* Into what a pool has room for, or what it may still grow to; checked once it is served. */
-static bool fits_in_pool(struct gos_call *call, uint32_t device)
+static bool fits_in_pool(const struct gos_call *call, uint32_t device)
 {
     gos_allowance_measure_pools(device);
-    call->tentative = reserve_growth(call, device);
-    return call->tentative;
+    ticket.tentative = reserve_growth(call, device);
+    return ticket.tentative;
 }
 
-static bool fits_now(struct gos_call *call, uint32_t device, uint64_t cost)
+static bool fits_now(const struct gos_call *call, uint32_t device, uint64_t cost)
 {
-    return call->kind == GOS_KIND_POOL ? fits_in_pool(call, device) : reserve(call, device, cost);
+    return call->kind == GOS_KIND_POOL ? fits_in_pool(call, device) : reserve(device, cost);
 }
 
 /* As a full driver does: idle memory that it has seen the end of goes back to the device first. */
-static bool fits_after_trim(struct gos_call *call, uint32_t device, uint64_t cost)
+static bool fits_after_trim(const struct gos_call *call, uint32_t device, uint64_t cost)
 {
     if (call->kind == GOS_KIND_POOL && fits_in_pool(call, device))
         return true;
@@ -153,8 +162,8 @@ static bool fits_after_trim(struct gos_call *call, uint32_t device, uint64_t cos
     gos_allowance_measure(device);
     if (fits_now(call, device, cost))
         return true;
-    call->tentative = may_share_block(call);
-    return call->tentative;
+    ticket.tentative = may_share_block(call);
+    return ticket.tentative;
 }
 
 static void nap(void)
@@ -168,7 +177,7 @@ static void nap(void)
  * What other threads reserved may turn out to be less, and what ended while we
  * measured was counted twice: a refusal stands when all was still.
  */
-static bool finds_room(struct gos_call *call, uint32_t device, uint64_t cost)
+static bool finds_room(const struct gos_call *call, uint32_t device, uint64_t cost)
 {
     for (int i = 0; i < WAITS; i++) {
         struct gos_allowance_mark mark = gos_allowance_mark(device);
@@ -198,32 +207,34 @@ static bool is_near(uint32_t device, uint64_t cost)
     return cost > limit_bytes || used_bytes + cost + NEAR_BYTES > limit_bytes;
 }
 
-static bool is_within_limit(struct gos_call *call)
+static bool is_within_limit(const struct gos_call *call)
 {
     uint32_t device = device_of(call);
     uint64_t cost = gos_allowance_cost((enum gos_kind)call->kind, call->bytes);
 
     if (gos_allowance_limit(device) == 0)
         return true;
-    call->reserved_device = (int16_t)device;
+    ticket.device = device;
     if (call->kind != GOS_KIND_POOL && is_near(device, cost))
         gos_allowance_measure(device);
-    if (reserve(call, device, cost) || finds_room(call, device, cost) || has_lost_context())
+    if (reserve(device, cost) || finds_room(call, device, cost) || has_lost_context())
         return true;
-    call->refusal = GOS_REFUSAL_LIMIT;
+    ticket.refusal = GOS_REFUSAL_LIMIT;
     return false;
 }
 
 /* --- one call --------------------------------------------------------------------------------- */
 
+/* A call that recovery repeats is no candidate any more. */
 static bool is_injected(struct gos_call *call)
 {
-    if (call->numbered)
+    if (call->rehearsed)
         return false;
-    call->numbered = true;
+    call->rehearsed = true;
+    memset(&ticket, 0, sizeof(ticket));
     if (!gos_injection_hits(call))
         return false;
-    call->refusal = GOS_REFUSAL_INJECTED;
+    ticket.refusal = GOS_REFUSAL_INJECTED;
     return true;
 }
 
@@ -246,7 +257,7 @@ static void note_pending(const struct gos_call *call)
 {
     gos_pending_add(&(struct gos_pending){.stream = call->stream,
                                           .context = gos_place_context_of_stream(call->stream),
-                                          .device = (uint32_t)call->reserved_device,
+                                          .device = ticket.device,
                                           .per_thread = call->per_thread,
                                           .bytes = call->bytes,
                                           .count = 1});
@@ -265,32 +276,33 @@ static void give_back(const struct gos_call *call, CUdeviceptr pointer)
 }
 
 /* Measured, so that what was reserved for the growth is not counted again. */
-static bool pool_fits(struct gos_call *call)
+static bool pool_fits(void)
 {
-    uint32_t device = (uint32_t)call->reserved_device;
+    uint32_t device = ticket.device;
 
     gos_allowance_measure_pools(device);
-    gos_allowance_release(device, call->reserved_bytes);
-    call->reserved_bytes = 0;
+    gos_allowance_release(device, ticket.reserved_bytes);
+    ticket.reserved_bytes = 0;
     return gos_allowance_used(device) <= gos_allowance_limit(device);
 }
 
-static bool fits(struct gos_call *call, CUdeviceptr pointer)
+static bool fits(const struct gos_call *call, CUdeviceptr pointer)
 {
     if (call->kind == GOS_KIND_POOL)
-        return pool_fits(call);
-    if (!gos_allowance_claim((uint32_t)call->reserved_device, pointer))
+        return pool_fits();
+    if (!gos_allowance_claim(ticket.device, pointer))
         return false;
-    call->claimed = pointer;
+    ticket.claimed = pointer;
     return true;
 }
 
 CUresult gos_rehearsal_keep(struct gos_call *call, CUresult result, CUdeviceptr *pointer)
 {
     int saved = errno;
+    bool tentative = ticket.tentative;
 
-    call->tentative = false;
-    if (result != CUDA_SUCCESS || *pointer == 0)
+    ticket.tentative = false;
+    if (!tentative || result != CUDA_SUCCESS || *pointer == 0)
         return result;
     gos_thread.depth++;
     if (!fits(call, *pointer)) {
@@ -298,7 +310,7 @@ CUresult gos_rehearsal_keep(struct gos_call *call, CUresult result, CUdeviceptr 
         if (call->kind == GOS_KIND_POOL)
             note_pending(call);
         *pointer = 0;
-        call->refusal = GOS_REFUSAL_LIMIT;
+        ticket.refusal = GOS_REFUSAL_LIMIT;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     gos_thread.depth--;
@@ -306,19 +318,24 @@ CUresult gos_rehearsal_keep(struct gos_call *call, CUresult result, CUdeviceptr 
     return result;
 }
 
+enum gos_refusal gos_rehearsal_refusal(void)
+{
+    return ticket.refusal;
+}
+
 void gos_rehearsal_settle(struct gos_call *call, CUresult result)
 {
-    uint32_t device = (uint32_t)call->reserved_device;
+    uint32_t device = ticket.device;
 
-    if (call->claimed)
-        gos_allowance_unclaim(device, call->claimed);
-    if (call->reserved_bytes && call->kind == GOS_KIND_POOL && result == CUDA_SUCCESS)
-        gos_allowance_draw(device, call->reserved_bytes);
-    else if (call->reserved_bytes)
-        gos_allowance_release(device, call->reserved_bytes);
-    call->claimed = 0;
-    call->reserved_bytes = 0;
-    call->tentative = false;
+    if (ticket.claimed)
+        gos_allowance_unclaim(device, ticket.claimed);
+    if (ticket.reserved_bytes && call->kind == GOS_KIND_POOL && result == CUDA_SUCCESS)
+        gos_allowance_draw(device, ticket.reserved_bytes);
+    else if (ticket.reserved_bytes)
+        gos_allowance_release(device, ticket.reserved_bytes);
+    ticket.claimed = 0;
+    ticket.reserved_bytes = 0;
+    ticket.tentative = false;
 }
 
 /* --- what the host is told -------------------------------------------------------------------- */

@@ -7,7 +7,8 @@
  * The driver answers first where it has more to say than "out of memory": a
  * missing context, a size of 0, a context that an earlier error broke.
  *
- * With neither setting a hook pays one branch.  Hook context, all of it; with
+ * What is known of a call beyond struct gos_call lies with the thread: it is in
+ * one call at a time.  With neither setting a hook pays one branch.  Hook context, all of it; with
  * one of them, the slow part asks the driver.
  */
 #ifndef GOS_SHIM_REHEARSAL_H
@@ -19,6 +20,8 @@
 #include <stdint.h>
 
 #include "../cuda/cuda_types.h"
+
+#include "../observe/evidence.h"
 
 struct gos_call;
 
@@ -40,6 +43,8 @@ bool gos_rehearsal_admits(struct gos_call *call);
  * if it fits.  Returns what the hook goes on with.
  */
 CUresult gos_rehearsal_keep(struct gos_call *call, CUresult result, CUdeviceptr *pointer);
+/* Why the call that this thread is in was refused. */
+enum gos_refusal gos_rehearsal_refusal(void);
 /* The driver's answer is final, for this attempt: what was reserved is given back or booked. */
 void gos_rehearsal_settle(struct gos_call *call, CUresult result);
 

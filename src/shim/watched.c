@@ -7,7 +7,7 @@ bool gos_watched_is_injected(enum gos_entrypoint entry)
     struct gos_call call = gos_call_begin(entry, GOS_KIND_NONE, 0);
 
     gos_rehearsal_admits(&call);
-    return call.refusal == GOS_REFUSAL_INJECTED;
+    return call.rehearsed && gos_rehearsal_refusal() == GOS_REFUSAL_INJECTED;
 }
 
 struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream, bool injected)
@@ -15,6 +15,6 @@ struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream, b
     struct gos_call call = gos_call_begin(entry, GOS_KIND_NONE, 0);
 
     call.stream = (uint64_t)(uintptr_t)stream;
-    call.refusal = injected ? GOS_REFUSAL_INJECTED : GOS_REFUSAL_NONE;
+    call.rehearsed = injected;
     return call;
 }

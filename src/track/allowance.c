@@ -150,13 +150,13 @@ void gos_allowance_unclaim(uint32_t device, uint64_t address)
     gos_lock_release(&lock);
 }
 
-void gos_allowance_hold(void)
+void gos_allowance_hold_slow(void)
 {
-    held.active = gos_allowance_is_on();
+    held.active = true;
     held.bytes = 0;
 }
 
-void gos_allowance_let_go(void)
+void gos_allowance_let_go_slow(void)
 {
     held.active = false;
     if (held.bytes > 0)

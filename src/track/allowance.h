@@ -69,8 +69,18 @@ bool gos_allowance_claim(uint32_t device, uint64_t address);
 void gos_allowance_unclaim(uint32_t device, uint64_t address);
 
 /* Around the forgetting of a record and the driver's free: its bytes stay in use until then. */
-void gos_allowance_hold(void);
-void gos_allowance_let_go(void);
+void gos_allowance_hold_slow(void);
+void gos_allowance_let_go_slow(void);
+static inline void gos_allowance_hold(void)
+{
+    if (gos_allowance_is_on())
+        gos_allowance_hold_slow();
+}
+static inline void gos_allowance_let_go(void)
+{
+    if (gos_allowance_is_on())
+        gos_allowance_let_go_slow();
+}
 
 /* By the registry, under a shard's lock: a record was born or is gone. */
 void gos_allowance_book(enum gos_kind kind, uint32_t device, uint64_t address, uint64_t bytes,
