@@ -44,6 +44,8 @@ static void remember(CUcontext context, CUdevice device)
 CUresult gos_context_made(struct gos_call *call, CUresult result, const CUcontext *context,
                           CUdevice device)
 {
+    if (call->rehearsed)
+        gos_rehearsal_settle(call, result);
     if (result == CUDA_SUCCESS && context && gos_shim_active() && in_range(device)) {
         remember(*context, device);
         gos_rehearsal_context_made((uint32_t)device, *context);

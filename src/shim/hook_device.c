@@ -52,10 +52,12 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     CUresult result;
 
     do
-        result =
-            gos_call_admits(&call, dptr)
-                ? GOS_REAL(cuMemAllocPitch_v2)(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes)
-                : gos_call_refuse(dptr);
+        result = gos_call_admits(&call, dptr)
+                     ? gos_call_keep(&call,
+                                     GOS_REAL(cuMemAllocPitch_v2)(dptr, pPitch, WidthInBytes,
+                                                                  Height, ElementSizeBytes),
+                                     dptr)
+                     : gos_call_refuse(dptr);
     while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && pPitch)
         call.bytes = *pPitch * Height;

@@ -137,7 +137,10 @@ static bool reserve_growth(const struct gos_call *call, uint32_t device)
 /* Only what can be taken back is tried. */
 static bool may_share_block(const struct gos_call *call)
 {
-    return call->entry == GOS_EP_cuMemAlloc_v2 && call->bytes <= GOS_ALLOWANCE_SMALL_BYTES;
+    bool revocable =
+        call->entry == GOS_EP_cuMemAlloc_v2 || call->entry == GOS_EP_cuMemAllocPitch_v2;
+
+    return revocable && call->bytes <= GOS_ALLOWANCE_SMALL_BYTES;
 }
 
 /* Into what a pool has room for, or what it may still grow to; checked once it is served. */
@@ -199,6 +202,15 @@ static bool has_lost_context(void)
            gos_cuda_error_is_sticky((int)gos_driver.cuMemGetInfo(&available, &total));
 }
 
+/* What not even the whole device could serve is the driver's to refuse, in its own words. */
+static bool is_beyond_device(uint32_t device, uint64_t cost)
+{
+    size_t total = 0;
+
+    return gos_driver.cuDeviceTotalMem &&
+           gos_driver.cuDeviceTotalMem(&total, (CUdevice)device) == CUDA_SUCCESS && cost > total;
+}
+
 static bool is_near(uint32_t device, uint64_t cost)
 {
     uint64_t used_bytes = gos_allowance_used(device);
@@ -217,13 +229,37 @@ static bool is_within_limit(const struct gos_call *call)
     ticket.device = device;
     if (call->kind != GOS_KIND_POOL && is_near(device, cost))
         gos_allowance_measure(device);
-    if (reserve(device, cost) || finds_room(call, device, cost) || has_lost_context())
+    if (reserve(device, cost) || finds_room(call, device, cost) || has_lost_context() ||
+        is_beyond_device(device, cost))
         return true;
     ticket.refusal = GOS_REFUSAL_LIMIT;
     return false;
 }
 
 /* --- one call --------------------------------------------------------------------------------- */
+
+bool gos_rehearsal_admits_context(struct gos_call *call)
+{
+    uint32_t device = (uint32_t)call->device;
+    int saved = errno;
+    bool admits = true;
+
+    if (!gos_call_tracks() || call->device < 0 || gos_allowance_limit(device) == 0)
+        return true;
+    gos_thread.depth++;
+    if (!call->rehearsed)
+        memset(&ticket, 0, sizeof(ticket));
+    call->rehearsed = true;
+    ticket.device = device;
+    if (!reserve(device, gos_allowance_context_cost(device)) &&
+        !finds_room(call, device, gos_allowance_context_cost(device))) {
+        ticket.refusal = GOS_REFUSAL_LIMIT;
+        admits = false;
+    }
+    gos_thread.depth--;
+    errno = saved;
+    return admits;
+}
 
 /* A call that recovery repeats is no candidate any more. */
 static bool is_injected(struct gos_call *call)

@@ -38,6 +38,8 @@ void gos_rehearsal_open(void);
 
 /* Is the driver to be asked?  Reserves what the call may take; false: gos_refuse. */
 bool gos_rehearsal_admits(struct gos_call *call);
+/* The same for a context beside others, by what the first one of the device took. */
+bool gos_rehearsal_admits_context(struct gos_call *call);
 /*
  * The driver was asked although there is hardly room: what it gave is kept only
  * if it fits.  Returns what the hook goes on with.

@@ -250,14 +250,14 @@ void gos_allowance_set_unbooked(uint32_t device, uint64_t bytes)
     gos_lock_release(&lock);
 }
 
-bool gos_allowance_has_unbooked(uint32_t device)
+uint64_t gos_allowance_unbooked(uint32_t device)
 {
-    bool has;
+    uint64_t bytes;
 
     gos_lock_acquire(&lock);
-    has = allowances[device].unbooked_bytes != 0;
+    bytes = allowances[device].unbooked_bytes;
     gos_lock_release(&lock);
-    return has;
+    return bytes;
 }
 
 bool gos_allowance_moved(uint32_t device, const struct gos_allowance_mark *mark)

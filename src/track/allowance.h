@@ -106,7 +106,7 @@ void gos_allowance_set_drawn(uint32_t device, const struct gos_allowance_mark *m
 bool gos_allowance_set_own(uint32_t device, const struct gos_allowance_mark *mark, uint64_t bytes);
 /* A context costs so much, where nobody sees everything; 0: there is none any more. */
 void gos_allowance_set_unbooked(uint32_t device, uint64_t bytes);
-bool gos_allowance_has_unbooked(uint32_t device);
+uint64_t gos_allowance_unbooked(uint32_t device);
 
 /* Did a call end since the mark?  Then a refusal may rest on bytes that were counted twice. */
 bool gos_allowance_moved(uint32_t device, const struct gos_allowance_mark *mark);

@@ -251,13 +251,31 @@ static uint64_t context_bytes(uint32_t device, uint64_t context)
     return taken < CONTEXT_MOST_BYTES ? taken : CONTEXT_ASSUMED_BYTES;
 }
 
+static _Atomic uint64_t context_costs[GOS_DEVICE_MAX];
+
+uint64_t gos_allowance_context_cost(uint32_t device)
+{
+    return atomic_load(&context_costs[device]);
+}
+
+/* With modules in it later ones are no measure. */
+static void remember_cost(uint32_t device)
+{
+    uint64_t none = 0;
+    uint64_t bytes = gos_allowance_unbooked(device);
+
+    if (bytes < CONTEXT_MOST_BYTES)
+        atomic_compare_exchange_strong(&context_costs[device], &none, bytes);
+}
+
 void gos_allowance_context_made(uint32_t device, uint64_t context)
 {
     struct gos_allowance_mark mark = gos_allowance_mark(device);
 
     measure_pools(device, &mark);
-    if (!measure_own(device, &mark) && !gos_allowance_has_unbooked(device))
+    if (!measure_own(device, &mark) && gos_allowance_unbooked(device) == 0)
         gos_allowance_set_unbooked(device, context_bytes(device, context));
+    remember_cost(device);
 }
 
 void gos_allowance_context_ended(uint32_t device)
@@ -271,6 +289,8 @@ void gos_allowance_context_ended(uint32_t device)
 
 void gos_allowance_measure_reset_after_fork(void)
 {
-    for (uint32_t i = 0; i < GOS_DEVICE_MAX; i++)
+    for (uint32_t i = 0; i < GOS_DEVICE_MAX; i++) {
         atomic_store(&nvml_handles[i], NULL);
+        atomic_store(&context_costs[i], 0);
+    }
 }

@@ -3,11 +3,15 @@
 What a program sees, and what the reports say, is compared with what they are on a
 simulated device that is as small as the limit.
 """
-import pathlib
+import sys
 
 import pytest
 
-from hosts import MIB, PROGRAMS
+from hosts import BUILD, MIB, PROGRAMS, ROOT
+
+sys.path.insert(0, str(ROOT / "tests" / "differential"))
+
+from generate import generate  # noqa: E402
 
 LIMIT = {"GPUOOMSHIM_LIMIT": "8GiB"}
 SMALL = {"GPUSIM_MEMORY": "8192"}
@@ -89,14 +93,14 @@ def test_modules_are_counted(host):
 
 def test_sixteen_threads_never_have_more_than_the_limit(host, program):
     run = host(program("rehearse_limit"), "threads",
-               env={"GPUOOMSHIM_LIMIT": "4GiB", "GPUOOMSHIM_RETRY": "off"})
+               env={"GPUOOMSHIM_LIMIT": "2GiB", "GPUOOMSHIM_RETRY": "off"})
     assert run.code == 0, run.stdout + run.stderr
     assert run.stdout == "outcome: overshoots 0, served 1\noutcome: all is back 1\n"
 
 
 def test_without_a_limit_sixteen_threads_have_more(host):
     """The test above sees what it should see."""
-    run = host(PROGRAMS / "rehearse_limit.linked", "threads", "3584")
+    run = host(PROGRAMS / "rehearse_limit.linked", "threads", "1536")
     assert run.code == 0
     assert "overshoots 0," not in run.stdout
 
@@ -105,6 +109,21 @@ def test_without_a_limit_sixteen_threads_have_more(host):
                                    ("refused_free",), ("forked",)], ids=lambda words: words[0])
 def test_other_hosts_behave_under_a_limit(host, program, words):
     as_on_a_small_device(host, program(words[0]), *words[1:])
+
+
+@pytest.mark.parametrize("way, first", [("linked", 1), ("dlsym", 1001), ("resolver", 2001)])
+def test_generated_calls_have_the_answers_of_a_small_device(host, tmp_path, way, first):
+    """Results, out-parameters and what is free, after each of 8,000 calls from four threads."""
+    path = tmp_path / "sequences"
+    path.write_text(generate(first, 100, 80, "all"))
+    command = (BUILD / "tests" / "differential" / f"differential.{way}", path)
+    small = host(*command, preload=False, env={"GPUSIM_DEVICES": "2", "GPUSIM_MEMORY": "2048"})
+    limited = host(*command, env={"GPUSIM_DEVICES": "2", "GPUOOMSHIM_LIMIT": "2GiB",
+                                  "GPUOOMSHIM_RETRY": "off"})
+    pairs = zip(small.stdout.splitlines(), limited.stdout.splitlines())
+    assert [pair for pair in pairs if pair[0] != pair[1]][:1] == []
+    assert limited.stdout == small.stdout
+    assert "2 left" in small.stdout  # some were refused
 
 
 def test_only_the_device_that_is_named_is_limited(host):
@@ -287,7 +306,6 @@ def test_site_is_a_line_of_python_or_a_library(host, python, tmp_path, site, fai
 
 
 def test_command_shows_a_rehearsal_as_the_library_wrote_it(host, program):
-    from hosts import BUILD
     run = inject(host, program("rehearse_inject"), "nth=2", "device", "3", **LIMIT)
     report = run.report
     shown = host(BUILD / "gpuoomshim", "show", report.path, preload=False)
