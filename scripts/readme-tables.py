@@ -16,6 +16,7 @@ ROLES = {
     "POOL": "tracked: pools, streams and captures that memory belongs to",
     "CONTEXT": "tracked: start, and contexts, with which memory ends",
     "WATCH": "only watched: passes through; error 2 is treated as a failed allocation",
+    "TELL": "says how much memory there is: as much as `GPUOOMSHIM_LIMIT` leaves, where it is set",
     "RESOLVE": "hands out pointers, which become ours",
 }
 

@@ -25,6 +25,7 @@ enum gos_rank {
     GOS_RANK_MODULE,      /* table of loaded objects */
     GOS_RANK_EVENT,       /* ring of recent events */
     GOS_RANK_INTERN,      /* shared strings */
+    GOS_RANK_ALLOWANCE,   /* what this process may use of each device */
     GOS_RANK_MEMORY,      /* metadata memory */
 };
 

@@ -171,6 +171,10 @@ static int parse(const struct gos_option_row *row, const char *value, struct gos
         return parse_set(value, row->values, field);
     case GOS_OPTION_CHOICE:
         return parse_choice(value, row->values, field);
+    case GOS_OPTION_LIMIT:
+        return gos_limit_option_parse(value, field);
+    case GOS_OPTION_INJECT:
+        return gos_inject_option_parse(value, field);
     }
     return -EINVAL;
 }

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inject_option.h"
+#include "limit_option.h"
+
 #define GOS_OPTION_TYPE_FLAG bool
 #define GOS_OPTION_TYPE_COUNT uint64_t
 #define GOS_OPTION_TYPE_SIZE uint64_t
@@ -17,6 +20,8 @@
 #define GOS_OPTION_TYPE_PATH const char *
 #define GOS_OPTION_TYPE_SET uint32_t
 #define GOS_OPTION_TYPE_CHOICE uint32_t
+#define GOS_OPTION_TYPE_LIMIT struct gos_limit_option
+#define GOS_OPTION_TYPE_INJECT struct gos_inject_option
 
 struct gos_options {
 #define OPTION(field, name, type, fallback, values, help) GOS_OPTION_TYPE_##type field;
@@ -50,7 +55,9 @@ enum gos_option_type {
     GOS_OPTION_DURATION,
     GOS_OPTION_PATH,
     GOS_OPTION_SET,
-    GOS_OPTION_CHOICE
+    GOS_OPTION_CHOICE,
+    GOS_OPTION_LIMIT,
+    GOS_OPTION_INJECT
 };
 struct gos_option_row {
     const char *name; /* without the prefix */

@@ -15,6 +15,8 @@ static const char *type_name(enum gos_option_type type)
         [GOS_OPTION_PATH] = "path or nothing",
         [GOS_OPTION_SET] = "set of words",
         [GOS_OPTION_CHOICE] = "one word",
+        [GOS_OPTION_LIMIT] = "size, or sizes by device",
+        [GOS_OPTION_INJECT] = "key=value, ...",
     };
     return names[type];
 }

@@ -97,6 +97,16 @@ static void load_steps(struct gos_report *report, const json_t *array)
     }
 }
 
+/* Only what was refused has a refusal; both are never true. */
+static void load_rehearsal(struct gos_evidence *evidence, const json_t *from)
+{
+    evidence->injecting = gos_value_bool(from, "injecting");
+    if (gos_value_bool(from, "limited"))
+        evidence->request.refusal = GOS_REFUSAL_LIMIT;
+    if (gos_value_bool(from, "injected"))
+        evidence->request.refusal = GOS_REFUSAL_INJECTED;
+}
+
 /* --- process and tracking --- */
 
 static void load_process(struct gos_evidence *evidence, const json_t *from)
@@ -185,6 +195,7 @@ static void load_facts(struct gos_loaded *loaded, const json_t *root)
     load_mismatches(&loaded->diagnosis, json_object_get(root, "mismatches"));
     load_verdict(loaded, json_object_get(root, "verdict"));
     load_request(&evidence->request, json_object_get(root, "request"));
+    load_rehearsal(evidence, json_object_get(root, "rehearsal"));
     load_steps(report, json_object_get(root, "recovery"));
     load_process(evidence, json_object_get(root, "process"));
     load_tracking(loaded, json_object_get(root, "tracking"));

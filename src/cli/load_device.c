@@ -26,6 +26,7 @@ static void load_numbers(struct gos_device_evidence *device, const json_t *from)
     device->integrated = gos_value_bool(from, "integrated");
     device->own_bytes_known = gos_value_has(from, "own_bytes");
     device->own_bytes = gos_value_number(from, "own_bytes", 0);
+    device->limit_bytes = gos_value_number(from, "limit_bytes", 0);
     device->peak_bytes = gos_value_number(from, "peak_bytes", 0);
     device->graph_reserved_bytes = gos_value_number(from, "graph_reserved_bytes", 0);
     device->graph_used_bytes = gos_value_number(from, "graph_used_bytes", 0);

@@ -9,6 +9,7 @@
 #include "../base/memory.h"
 #include "../base/text.h"
 #include "loader.h"
+#include "nvml_memory.h"
 
 /* NVML's own results and structures, as its reference manual gives them. */
 enum {
@@ -21,16 +22,6 @@ enum {
     NVML_LIBRARY_NOT_FOUND = 12,
     NVML_FUNCTION_NOT_FOUND = 13,
 };
-
-struct nvml_memory_v1 {
-    unsigned long long total, free, used;
-};
-
-struct nvml_memory_v2 {
-    unsigned version;
-    unsigned long long total, reserved, free, used;
-};
-#define NVML_MEMORY_V2 ((unsigned)sizeof(struct nvml_memory_v2) | 2u << 24)
 
 struct nvml_bar1 {
     unsigned long long total, free, used;
@@ -48,8 +39,8 @@ typedef int list_fn(void *device, unsigned *count, struct nvml_process *processe
 #define FUNCTIONS(FUNCTION)                                                                        \
     FUNCTION(init, (void), "nvmlInit_v2", NULL)                                                    \
     FUNCTION(handle, (const char *, void **), "nvmlDeviceGetHandleByUUID", NULL)                   \
-    FUNCTION(memory_v2, (void *, struct nvml_memory_v2 *), "nvmlDeviceGetMemoryInfo_v2", NULL)     \
-    FUNCTION(memory_v1, (void *, struct nvml_memory_v1 *), "nvmlDeviceGetMemoryInfo", NULL)        \
+    FUNCTION(memory_v2, (void *, struct gos_nvml_memory_v2 *), "nvmlDeviceGetMemoryInfo_v2", NULL) \
+    FUNCTION(memory_v1, (void *, struct gos_nvml_memory_v1 *), "nvmlDeviceGetMemoryInfo", NULL)    \
     FUNCTION(compute, (void *, unsigned *, struct nvml_process *),                                 \
              "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2") \
     FUNCTION(graphics, (void *, unsigned *, struct nvml_process *),                                \
@@ -161,7 +152,7 @@ int gos_nvml_device(const uint8_t uuid[16], void **handle)
 
 static int read_memory_v2(void *handle, struct gos_nvml_memory *memory)
 {
-    struct nvml_memory_v2 answer = {.version = NVML_MEMORY_V2};
+    struct gos_nvml_memory_v2 answer = {.version = GOS_NVML_MEMORY_V2};
     int error = nvml.memory_v2 ? error_of(nvml.memory_v2(handle, &answer)) : -ENOENT;
 
     if (error == 0)
@@ -175,7 +166,7 @@ static int read_memory_v2(void *handle, struct gos_nvml_memory *memory)
 /* The older call counts what is reserved as used. */
 static int read_memory_v1(void *handle, struct gos_nvml_memory *memory)
 {
-    struct nvml_memory_v1 answer = {0};
+    struct gos_nvml_memory_v1 answer = {0};
     int error = nvml.memory_v1 ? error_of(nvml.memory_v1(handle, &answer)) : -ENOENT;
 
     if (error == 0)

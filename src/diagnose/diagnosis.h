@@ -17,6 +17,7 @@
 #define GOS_LEDGER_LINES(LINE)                                                                     \
     LINE(FREE, "free", "free", false)                                                              \
     LINE(RESERVE, "driver_reserve", "driver and firmware", false)                                  \
+    LINE(WITHHELD, "withheld", "withheld by GPUOOMSHIM_LIMIT", false)                              \
     LINE(LIVE_DEVICE, "live_device", "live device memory", true)                                   \
     LINE(LIVE_POOL, "live_pool", "live in pools", true)                                            \
     LINE(LIVE_PHYSICAL, "live_physical", "live physical memory (VMM)", true)                       \
@@ -120,7 +121,8 @@ struct gos_fragmentation {
     VERDICT(HOST_LIMIT, "host-limit", "a limit of the host's system forbids it")                   \
     VERDICT(DRIVER_OR_CONTEXT, "driver-or-context", "the driver or context is not usable")         \
     VERDICT(FORKED, "forked", "CUDA was initialised before this process was forked")               \
-    VERDICT(IN_CAPTURE, "in-capture", "not allowed while a graph is being captured")
+    VERDICT(IN_CAPTURE, "in-capture", "not allowed while a graph is being captured")               \
+    VERDICT(INJECTED, "injected", "made to fail by GPUOOMSHIM_INJECT")
 
 enum gos_verdict_code {
 #define GOS_VERDICT_ENUM(name, code, words) GOS_VERDICT_##name,

@@ -17,6 +17,7 @@ diagnose_sources := \
     rule_host.c \
     rule_leak.c \
     rule_policy.c \
+    rule_rehearsal.c \
     rule_request.c \
     rule_unexplained.c \
     rule_unused.c \

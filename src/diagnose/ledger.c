@@ -73,6 +73,7 @@ static void enter_total(struct entry_book *book)
     enter(book, GOS_LEDGER_FREE,
           device->driver_known ? device->driver_free_bytes : device->nvml_free_bytes,
           GOS_SOURCE_MEASURED);
+    enter(book, GOS_LEDGER_WITHHELD, device->withheld_bytes, GOS_SOURCE_DERIVED);
     enter_reserve(book);
 }
 
@@ -135,7 +136,8 @@ static uint64_t room_of_process(const struct entry_book *book)
     if (book->device->own_bytes_known)
         return gos_lesser(book->device->own_bytes, AMOUNT_MAX);
     uint64_t taken = entered(book, GOS_LEDGER_FREE) + entered(book, GOS_LEDGER_RESERVE) +
-                     entered(book, GOS_LEDGER_CHILDREN) + entered(book, GOS_LEDGER_OTHERS);
+                     entered(book, GOS_LEDGER_WITHHELD) + entered(book, GOS_LEDGER_CHILDREN) +
+                     entered(book, GOS_LEDGER_OTHERS);
     return gos_beyond(book->ledger->total_bytes, taken);
 }
 

@@ -34,6 +34,9 @@ gos_rule gos_rule_map_count;
 gos_rule gos_rule_address_space;
 /* rule_policy.c */
 gos_rule gos_rule_mps_pinned_limit;
+/* rule_rehearsal.c */
+gos_rule gos_rule_injected;
+gos_rule gos_rule_own_limit;
 /* rule_unused.c: enough is unused, but not free. */
 gos_rule gos_rule_pending_free;
 gos_rule gos_rule_pool_held;

@@ -4,6 +4,7 @@
 #include "advice.h"
 #include "framework.h"
 #include "holder.h"
+#include "library.h"
 #include "rule.h"
 #include "saturate.h"
 #include "setting.h"
@@ -182,19 +183,52 @@ static uint64_t slack_bytes(const struct gos_situation *s)
            s->device->unmapped_physical_bytes;
 }
 
+/* Did it say in time what it does not use?  Then that is a line of the ledger. */
+static bool has_spoken(const struct gos_situation *s, const char *library)
+{
+    const struct gos_framework_evidence *framework =
+        gos_framework_find(s->evidence, library, (uint32_t)s->device->ordinal);
+    return framework && !framework->is_late;
+}
+
+/* In segments of caches of which nobody knows how much is used. */
+static uint64_t opaque_bytes(const struct gos_situation *s)
+{
+    const struct gos_diagnosis *diagnosis = s->diagnosis;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < diagnosis->holder_count; i++)
+        if (gos_library_caches(diagnosis->holders[i].name) &&
+            !has_spoken(s, diagnosis->holders[i].name))
+            bytes = gos_plus(bytes, diagnosis->holders[i].live_bytes);
+    return bytes;
+}
+
+static bool holders_are_complete(const struct gos_diagnosis *diagnosis)
+{
+    return diagnosis->holder_count < sizeof(diagnosis->holders) / sizeof(diagnosis->holders[0]);
+}
+
+/* Could what the cache may have in pieces have served the request? */
+static bool pieces_could_help(const struct gos_situation *s)
+{
+    return !s->strict ||
+           gos_plus(opaque_bytes(s), line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE)) >= s->missing_bytes;
+}
+
 /*
  * Proof needs every place where memory could have come from to be known and
- * too small.  A framework's segments are not known; managed memory can move to
- * the host; numbers that do not add up prove nothing.
+ * too small, a framework's segments taken as a whole where it has not said what
+ * it uses; managed memory can move to the host; numbers that do not add up
+ * prove nothing.
  */
 static bool nothing_could_help(const struct gos_situation *s)
 {
-    uint64_t cached = 0;
     bool whole = s->device->driver_known && s->pools.complete && !s->ledger->clamped &&
                  s->ledger->lines[GOS_LEDGER_RESIDUAL].bytes == 0 &&
                  s->ledger->lines[GOS_LEDGER_LIVE_GRAPH].source != GOS_SOURCE_UNKNOWN;
-    return whole && s->strict && s->missing_bytes > slack_bytes(s) &&
-           s->device->live[GOS_KIND_MANAGED].live_bytes == 0 && !gos_situation_cache(s, &cached)[0];
+    return whole && s->strict && holders_are_complete(s->diagnosis) &&
+           s->missing_bytes > gos_plus(slack_bytes(s), opaque_bytes(s)) &&
+           s->device->live[GOS_KIND_MANAGED].live_bytes == 0;
 }
 
 static const char *process_summary(const struct gos_situation *s)
@@ -243,7 +277,7 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
                                     "%s holds %s in segments that are opaque from outside: part "
                                     "of it may be unused, in pieces.",
                                     cache, amount(s, held)));
-    if (strcmp(cache, "torch") == 0)
+    if (strcmp(cache, "torch") == 0 && pieces_could_help(s))
         gos_advise_torch_pieces(s, verdict);
 }
 

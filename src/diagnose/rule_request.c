@@ -107,21 +107,16 @@ bool gos_rule_not_a_size(const struct gos_situation *s, struct gos_verdict *verd
     return true;
 }
 
-static uint64_t device_total(const struct gos_situation *s)
-{
-    return s->device->driver_known ? s->device->driver_total_bytes : s->ledger->total_bytes;
-}
-
 bool gos_rule_larger_than_device(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!s->on_device || s->asked_bytes <= device_total(s))
+    if (!s->on_device || s->asked_bytes <= gos_situation_total_bytes(s))
         return false;
     verdict->code = GOS_VERDICT_REQUEST_TOO_LARGE;
     verdict->confidence = GOS_CONFIDENCE_PROVEN;
     verdict->summary = gos_wording(
         s->evidence, "%s were asked for (0x%llx bytes); the whole device has %s.",
         gos_wording_bytes(s->evidence, s->asked_bytes), (unsigned long long)s->asked_bytes,
-        gos_wording_bytes(s->evidence, device_total(s)));
+        gos_wording_bytes(s->evidence, gos_situation_total_bytes(s)));
     say_number(s, verdict);
     say_earlier_error(s, verdict);
     advise_arithmetic(s, verdict);
@@ -148,7 +143,7 @@ bool gos_rule_larger_than_empty(const struct gos_situation *s, struct gos_verdic
         s->evidence,
         "%s were asked for; even with everything freed this device gives %s of its %s.",
         gos_wording_bytes(s->evidence, s->asked_bytes), gos_wording_bytes(s->evidence, most),
-        gos_wording_bytes(s->evidence, s->ledger->total_bytes));
+        gos_wording_bytes(s->evidence, gos_situation_total_bytes(s)));
     gos_verdict_say(verdict, "The rest is taken by the driver and by this process' context and "
                              "modules.");
     gos_verdict_advise(verdict, "Ask for less at once: smaller buffers, or several devices.");

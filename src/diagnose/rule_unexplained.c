@@ -15,7 +15,7 @@ static void say_device(const struct gos_situation *s, struct gos_verdict *verdic
     }
     gos_verdict_say(verdict,
                     gos_wording(s->evidence, "The device has %s free of %s.",
-                                amount(s, s->free_bytes), amount(s, s->ledger->total_bytes)));
+                                amount(s, s->free_bytes), amount(s, gos_situation_total_bytes(s))));
     gos_verdict_say(verdict,
                     gos_wording(s->evidence, "This process holds %s; visible neighbours %s.",
                                 amount(s, s->ledger->own_bytes), amount(s, s->neighbours_bytes)));

@@ -64,6 +64,9 @@ static void reckon_sources(struct gos_situation *s)
     s->tracked_bytes = s->ledger->own_bytes - line_bytes(s, GOS_LEDGER_CONTEXT);
     s->neighbours_bytes = line_bytes(s, GOS_LEDGER_CHILDREN) + line_bytes(s, GOS_LEDGER_OTHERS);
     s->hidden_bytes = credible_hidden(s);
+    /* The limit is this process' own: what others hold, or gave back, does not move it. */
+    if (s->request->refusal == GOS_REFUSAL_LIMIT)
+        s->neighbours_bytes = s->hidden_bytes = 0;
 }
 
 static void reckon_device(struct gos_situation *s)
@@ -134,6 +137,14 @@ const char *gos_situation_arithmetic(const struct gos_situation *s)
     return gos_wording(s->evidence, "%s asked, %s free: short by %s%s.", asked, free_words,
                        gos_wording_bytes(s->evidence, gos_situation_short_bytes(s)),
                        s->asked_bytes > s->free_bytes ? "" : " (whole 2 MiB blocks are needed)");
+}
+
+uint64_t gos_situation_total_bytes(const struct gos_situation *s)
+{
+    uint64_t total =
+        s->device->driver_known ? s->device->driver_total_bytes : s->ledger->total_bytes;
+    uint64_t limit = s->device->limit_bytes;
+    return limit ? gos_lesser(total, limit) : total;
 }
 
 const char *gos_situation_requester(const struct gos_situation *s)

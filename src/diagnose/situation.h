@@ -78,6 +78,9 @@ uint64_t gos_situation_short_bytes(const struct gos_situation *s);
 /* "4.00 GiB asked, 0.50 GiB free: short by 3.50 GiB." */
 const char *gos_situation_arithmetic(const struct gos_situation *situation);
 
+/* As the process sees it: of the device, or what GPUOOMSHIM_LIMIT makes of it. */
+uint64_t gos_situation_total_bytes(const struct gos_situation *situation);
+
 /* "the process that made this call", or the library's name. */
 const char *gos_situation_requester(const struct gos_situation *situation);
 

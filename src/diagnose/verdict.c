@@ -9,23 +9,41 @@
  * once (unused memory), then who uses the rest.  A rule further down is asked
  * only for the runner-up, unless the answer so far is a mere guess.
  */
+/* clang-format off */
 static gos_rule *const rules[] = {
-    gos_rule_forked,           gos_rule_in_capture,
-    gos_rule_mps_limit,        gos_rule_driver_or_context,
-    gos_rule_not_a_size,       gos_rule_larger_than_device,
-    gos_rule_address_limit,    gos_rule_host_memory,
-    gos_rule_cgroup,           gos_rule_locked_limit,
-    gos_rule_commit_limit,     gos_rule_map_count,
-    gos_rule_address_space,    gos_rule_first_allocation,
-    gos_rule_mps_pinned_limit, gos_rule_larger_than_empty,
-    gos_rule_pending_free,     gos_rule_pool_held,
-    gos_rule_framework_held,   gos_rule_blocks_fragmented,
-    gos_rule_pool_fragmented,  gos_rule_pool_pieces,
-    gos_rule_shared_memory,    gos_rule_framework_fragmented,
-    gos_rule_others,           gos_rule_leak,
-    gos_rule_cache_opaque,     gos_rule_process,
+    gos_rule_injected,
+    gos_rule_forked,
+    gos_rule_in_capture,
+    gos_rule_mps_limit,
+    gos_rule_driver_or_context,
+    gos_rule_not_a_size,
+    gos_rule_larger_than_device,
+    gos_rule_address_limit,
+    gos_rule_host_memory,
+    gos_rule_cgroup,
+    gos_rule_locked_limit,
+    gos_rule_commit_limit,
+    gos_rule_map_count,
+    gos_rule_address_space,
+    gos_rule_first_allocation,
+    gos_rule_mps_pinned_limit,
+    gos_rule_larger_than_empty,
+    gos_rule_pending_free,
+    gos_rule_pool_held,
+    gos_rule_framework_held,
+    gos_rule_blocks_fragmented,
+    gos_rule_pool_fragmented,
+    gos_rule_pool_pieces,
+    gos_rule_shared_memory,
+    gos_rule_framework_fragmented,
+    gos_rule_others,
+    gos_rule_leak,
+    gos_rule_cache_opaque,
+    gos_rule_process,
+    gos_rule_own_limit,
     gos_rule_unexplained,
 };
+/* clang-format on */
 #define RULE_COUNT (sizeof(rules) / sizeof(rules[0]))
 
 void gos_verdict_say(struct gos_verdict *verdict, const char *line)

@@ -6,6 +6,7 @@
 #include "../base/text.h"
 #include "../cuda/error.h"
 #include "../cuda/nvml.h"
+#include "../track/allowance_measure.h"
 #include "not_seen.h"
 
 /* CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which CUDA 12.0's headers do not have. */
@@ -132,6 +133,24 @@ static void read_memory(struct gos_evidence *evidence, struct gos_device_evidenc
         read_total(device, handle);
 }
 
+/* The device is seen as the process sees it; what the limit keeps away has its own line. */
+static void withhold(struct gos_device_evidence *device)
+{
+    uint32_t ordinal = (uint32_t)device->ordinal;
+    uint64_t used_bytes, left_bytes;
+
+    device->limit_bytes = gos_allowance_limit(ordinal);
+    if (device->limit_bytes == 0 || !device->driver_known)
+        return;
+    gos_allowance_measure(ordinal);
+    used_bytes = gos_allowance_used(ordinal);
+    left_bytes = used_bytes < device->limit_bytes ? device->limit_bytes - used_bytes : 0;
+    if (device->driver_free_bytes <= left_bytes)
+        return;
+    device->withheld_bytes = device->driver_free_bytes - left_bytes;
+    device->driver_free_bytes = left_bytes;
+}
+
 static void read_device(struct gos_evidence *evidence, struct gos_device_evidence *device,
                         const struct gos_contexts *contexts, struct gos_device_ids *ids)
 {
@@ -149,6 +168,7 @@ static void read_device(struct gos_evidence *evidence, struct gos_device_evidenc
     read_uuid(device, handle, ids);
     read_nature(device, handle);
     read_memory(evidence, device, handle, context);
+    withhold(device);
 }
 
 static uint32_t count_devices(struct gos_evidence *evidence)

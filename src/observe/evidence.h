@@ -20,6 +20,13 @@
 
 enum gos_capture_state { GOS_CAPTURE_NONE, GOS_CAPTURE_THIS_STREAM, GOS_CAPTURE_ELSEWHERE };
 
+/* Why a call failed that the driver was never asked: a rehearsal. */
+enum gos_refusal {
+    GOS_REFUSAL_NONE,     /* the driver itself refused */
+    GOS_REFUSAL_LIMIT,    /* GPUOOMSHIM_LIMIT would have been passed */
+    GOS_REFUSAL_INJECTED, /* GPUOOMSHIM_INJECT chose it */
+};
+
 /* The call that failed. */
 struct gos_request {
     const char *api;    /* what the programmer called: "cudaMalloc", "cuMemAlloc_v2" */
@@ -37,7 +44,8 @@ struct gos_request {
     uint32_t requester_module; /* gos_module_at, UINT32_MAX unknown */
     uint64_t wall_ns;
     uint64_t monotonic_ns;
-    uint32_t attempts;   /* times the driver was asked so far */
+    uint32_t attempts; /* times the driver was asked so far */
+    enum gos_refusal refusal;
     bool caller_retries; /* the requester is known to retry by itself */
 };
 
@@ -123,7 +131,10 @@ struct gos_device_evidence {
 
     bool driver_known; /* cuMemGetInfo answered */
     uint64_t driver_total_bytes;
-    uint64_t driver_free_bytes;
+    uint64_t driver_free_bytes; /* without what the limit withholds */
+
+    uint64_t limit_bytes;    /* GPUOOMSHIM_LIMIT for this device; 0: none */
+    uint64_t withheld_bytes; /* of what is really free, by the limit */
 
     int nvml_status; /* 0 or the negative errno of nvml.h */
     uint64_t nvml_total_bytes;
@@ -255,6 +266,7 @@ struct gos_evidence {
     char command[256];        /* the command line's first words */
     int driver_version;       /* 13000; 0 unknown */
     int first_sticky_error;   /* CUresult, 0 none */
+    bool injecting;           /* GPUOOMSHIM_INJECT is set */
     uint64_t contexts;        /* contexts seen so far; 0: this is the first use */
 
     struct gos_device_evidence devices[GOS_DEVICE_MAX];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/loss.h"
+#include "../base/options.h"
 #include "../base/os.h"
 #include "../base/thread.h"
 #include "../cuda/error.h"
@@ -50,6 +51,7 @@ static void observe_self(struct gos_evidence *evidence)
 {
     evidence->pid = gos_os.pid();
     evidence->initialised_pid = atomic_load(&initialised_pid);
+    evidence->injecting = gos_options.inject.rule != GOS_INJECT_NONE;
     evidence->rank = -1;
     evidence->world = -1;
     evidence->start_wall_ns = gos_registry_start_wall_ns();

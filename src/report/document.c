@@ -232,6 +232,7 @@ void gos_document_emit(const struct gos_document *document, struct gos_emitter *
     emit_first_screen(document, emitter);
     gos_emitter_object(emitter, NULL);
     emit_identity(document, emitter);
+    gos_document_rehearsal(document, emitter);
     emit_verdict(document, emitter);
     emit_request(document, emitter);
     emit_recovery(document, emitter);

@@ -50,6 +50,12 @@ void gos_document_stack(const struct gos_document *document, struct gos_emitter 
                         uint32_t site);
 void gos_document_frameworks(const struct gos_document *document, struct gos_emitter *emitter);
 void gos_document_place(const struct gos_document *document, struct gos_emitter *emitter);
+void gos_document_rehearsal(const struct gos_document *document, struct gos_emitter *emitter);
+
+/* Was anything rehearsed (GPUOOMSHIM_LIMIT, GPUOOMSHIM_INJECT)? */
+bool gos_document_is_rehearsal(const struct gos_document *document);
+/* Of the verdict's device; 0: none. */
+uint64_t gos_document_limit(const struct gos_document *document);
 
 /* Total and free memory of a device from the best source there is; false when there is none. */
 bool gos_document_total(const struct gos_document *document, int ordinal, uint64_t *bytes);

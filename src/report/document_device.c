@@ -71,6 +71,9 @@ static void emit_identity(const struct gos_document *document,
         device->context_count);
     gos_emitter_bytes_if(emitter, GOS_FIELD("total_bytes", "total"), total_known, total);
     gos_emitter_bytes_if(emitter, GOS_FIELD("free_bytes", "free"), free_known, left);
+    gos_emitter_bytes_if(emitter,
+                         GOS_FIELD("limit_bytes", device->limit_bytes ? "limited to" : NULL),
+                         device->limit_bytes != 0, device->limit_bytes);
     gos_emitter_bytes_if(emitter, GOS_FIELD("own_bytes", "this process by NVML"),
                          device->own_bytes_known, device->own_bytes);
     gos_emitter_bytes(emitter, GOS_FIELD("peak_bytes", "highest live sum so far"),

@@ -4,6 +4,7 @@ report_sources := \
     document_framework.c \
     document_growth.c \
     document_place.c \
+    document_rehearsal.c \
     document_site.c \
     emitter.c \
     files.c \
@@ -13,6 +14,7 @@ report_sources := \
     screen_ledger.c \
     screen_lines.c \
     screen_place.c \
+    screen_rehearsal.c \
     screen_sites.c \
     sink.c \
     stacks.c \

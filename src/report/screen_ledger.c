@@ -51,6 +51,7 @@ static void put_ledger(struct gos_text *text, const struct gos_ledger *ledger)
     gos_text_put(text, "free ");
     gos_text_gib(text, line_bytes(ledger, GOS_LEDGER_FREE));
     put_share(text, " + ", "driver", line_bytes(ledger, GOS_LEDGER_RESERVE), false);
+    put_share(text, " + ", "withheld", line_bytes(ledger, GOS_LEDGER_WITHHELD), false);
     put_share(text, " + ", "this process", ledger->own_bytes, true);
     put_share(text, " + ", "own children", line_bytes(ledger, GOS_LEDGER_CHILDREN), false);
     put_share(text, " + ", "other processes", line_bytes(ledger, GOS_LEDGER_OTHERS), false);

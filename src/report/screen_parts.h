@@ -30,6 +30,10 @@ void gos_screen_place(struct gos_text *text, const struct gos_document *document
  */
 void gos_screen_sites(struct gos_screen *screen, const struct gos_document *document);
 
+/* What was rehearsed; nothing when it was the real thing. */
+void gos_screen_rehearsal(struct gos_screen *screen, const struct gos_document *document,
+                          uint8_t importance);
+
 /* One device's ledger; nothing when it is not known. */
 void gos_screen_ledger(struct gos_screen *screen, const struct gos_document *document, int ordinal,
                        uint8_t importance);

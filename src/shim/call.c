@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../base/loss.h"
+#include "../track/allowance.h"
 #include "../track/event.h"
 #include "../track/history.h"
 #include "../track/pool.h"
@@ -86,7 +87,9 @@ CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
 {
     int saved = errno;
 
-    if (call->failure || gos_call_tracks()) {
+    if (call->rehearsed)
+        gos_rehearsal_settle(call, result);
+    if (call->failure || (gos_call_ends_episode(call, result) && gos_call_tracks())) {
         gos_thread.depth++;
         end_story(call, result);
         gos_thread.depth--;
@@ -102,6 +105,8 @@ bool gos_call_failed(struct gos_call *call, CUresult result)
 
     if (call->first_result == CUDA_SUCCESS)
         call->first_result = result;
+    if (call->rehearsed)
+        gos_rehearsal_settle(call, result);
     if (gos_call_tracks()) {
         gos_thread.depth++;
         again = gos_failure_handle(call, result);
@@ -125,6 +130,7 @@ struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, 
     if (address && gos_call_tracks()) {
         int saved = errno;
         gos_thread.depth++;
+        gos_allowance_hold();
         free.known = gos_registry_take(space, address, &free.gone);
         gos_thread.depth--;
         errno = saved;
@@ -153,6 +159,7 @@ CUresult gos_free_end(struct gos_free *free, CUresult result)
     } else if (!free->known && free->address && gos_call_tracks()) {
         gos_loss_count(GOS_LOSS_UNTRACKED);
     }
+    gos_allowance_let_go();
     errno = saved;
     return result;
 }

@@ -24,6 +24,7 @@
 #include "../cuda/entrypoint.h"
 #include "../track/registry.h"
 #include "episode.h"
+#include "rehearsal.h"
 #include "state.h"
 
 struct gos_failure;
@@ -37,6 +38,7 @@ struct gos_call {
     uint8_t kind;                /* enum gos_kind */
     bool per_thread;             /* stream 0 is the per-thread default stream */
     bool shared;                 /* asked again because another thread recovered memory */
+    bool rehearsed;              /* rehearsal.h knows more of it */
     int16_t device;              /* ordinal, GOS_DEVICE_HOST, or GOS_DEVICE_CURRENT */
     CUresult first_result;       /* of a call that failed; CUDA_SUCCESS while none did */
 };
@@ -65,6 +67,30 @@ static inline struct gos_call gos_call_begin_async(enum gos_entrypoint entry, ui
     return call;
 }
 
+/*
+ * Before the driver is asked; `out` is where the result goes: without one the
+ * driver has its own answer.  False: the call is refused, gos_call_refuse.
+ */
+static inline bool gos_call_admits(struct gos_call *call, const void *out)
+{
+    return !gos_rehearsal_is_on() || !out || gos_rehearsal_admits(call);
+}
+
+/* The driver's answer, taken back where there was hardly room and it does not fit. */
+static inline CUresult gos_call_keep(struct gos_call *call, CUresult result, CUdeviceptr *pointer)
+{
+    return __builtin_expect(call->rehearsed, 0) ? gos_rehearsal_keep(call, result, pointer)
+                                                : result;
+}
+
+/* What the driver leaves where memory is short: NULL for a pointer, a handle as it was. */
+static inline CUresult gos_call_refuse(CUdeviceptr *pointer)
+{
+    if (pointer)
+        *pointer = 0;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 bool gos_call_failed(struct gos_call *call, CUresult result);
 
 static inline bool gos_call_again(struct gos_call *call, CUresult result)
@@ -89,11 +115,15 @@ static inline CUresult gos_call_refused(const struct gos_call *call, CUresult re
  * what the host is to get.
  */
 CUresult gos_call_done_slow(struct gos_call *call, CUresult result);
+static inline bool gos_call_ends_episode(const struct gos_call *call, CUresult result)
+{
+    return call->bytes > 0 && gos_episode_open && result == CUDA_SUCCESS;
+}
 static inline CUresult gos_call_done(struct gos_call *call, CUresult result)
 {
-    bool ends_episode = call->bytes > 0 && gos_episode_open && result == CUDA_SUCCESS;
+    bool ends = gos_call_ends_episode(call, result);
 
-    if (__builtin_expect(call->failure || ends_episode, 0))
+    if (__builtin_expect(call->failure || ends || call->rehearsed, 0))
         result = gos_call_done_slow(call, result);
     return __builtin_expect(result != CUDA_SUCCESS, 0) ? gos_call_refused(call, result) : result;
 }

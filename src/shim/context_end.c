@@ -44,8 +44,12 @@ static void remember(CUcontext context, CUdevice device)
 CUresult gos_context_made(struct gos_call *call, CUresult result, const CUcontext *context,
                           CUdevice device)
 {
-    if (result == CUDA_SUCCESS && context && gos_shim_active() && in_range(device))
+    if (call->rehearsed)
+        gos_rehearsal_settle(call, result);
+    if (result == CUDA_SUCCESS && context && gos_shim_active() && in_range(device)) {
         remember(*context, device);
+        gos_rehearsal_context_made((uint32_t)device, *context);
+    }
     return gos_call_done(call, result);
 }
 
@@ -56,10 +60,14 @@ static bool lives_in(const struct gos_allocation *allocation, const void *contex
 
 void gos_context_ended(CUcontext context)
 {
+    uint32_t device = GOS_DEVICE_HOST;
+
     if (!context || !gos_shim_active())
         return;
+    gos_context_device(number(context), &device);
     gos_registry_drop(lives_in, context);
     gos_context_destroyed(number(context));
+    gos_rehearsal_context_ended(device);
 }
 
 void gos_primary_context_seen(CUcontext context, CUdevice device)

@@ -12,6 +12,11 @@
 
 /* A call that makes a context: error 2 means that not even its base cost was to be had. */
 struct gos_call gos_context_call(enum gos_entrypoint entry, CUdevice device);
+/* Is there room for one more?  Not asked of a primary context, which may be there already. */
+static inline bool gos_context_admits(struct gos_call *call)
+{
+    return !gos_rehearsal_is_on() || gos_rehearsal_admits_context(call);
+}
 /* It is over; a context that was made is remembered.  Returns result. */
 CUresult gos_context_made(struct gos_call *call, CUresult result, const CUcontext *context,
                           CUdevice device);

@@ -19,6 +19,7 @@
 #include "../base/libc_symbol.h"
 #include "../base/module.h"
 #include "../cuda/entrypoint.h"
+#include "nvml_hook.h"
 #include "state.h"
 #include "wrapper.h"
 
@@ -107,11 +108,19 @@ static int row_to_answer(void *handle, const char *name)
     return row >= 0 && gos_shim_enabled() ? row : -1;
 }
 
+static bool is_for_nvml(void *handle, const char *name)
+{
+    return name && name[0] == 'n' && handle != RTLD_NEXT && handle != RTLD_DEFAULT &&
+           strncmp(name, "nvml", 4) == 0 && gos_shim_enabled() && gos_nvml_hook_wants(name);
+}
+
 struct gos_lookup gos_dlsym_choose(void *handle, const char *name)
 {
     dlsym_function real = (dlsym_function)behind_us(&next_dlsym, "dlsym");
     int row = row_to_answer(handle, name);
 
+    if (row < 0 && is_for_nvml(handle, name))
+        return (struct gos_lookup){gos_nvml_hook_substitute(name, real(handle, name)), NULL};
     if (row < 0 || (handle == RTLD_DEFAULT && exists_behind_us(name)))
         return (struct gos_lookup){NULL, (void *)real};
     if (handle == RTLD_DEFAULT)

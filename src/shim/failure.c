@@ -54,6 +54,7 @@ static struct {
     int device;
     int result;
     enum gos_kind kind;
+    enum gos_refusal refusal;
     bool recovered;
 } last_story; /* guarded by the turn */
 
@@ -103,6 +104,7 @@ static struct gos_request describe(const struct gos_call *call, CUresult result)
         .wall_ns = gos_os.wall_ns(),
         .monotonic_ns = gos_os.monotonic_ns(),
         .attempts = 1,
+        .refusal = call->rehearsed ? gos_rehearsal_refusal() : GOS_REFUSAL_NONE,
     };
 }
 
@@ -143,6 +145,9 @@ static void open_ladder(struct gos_failure *failure)
     const char *reason;
 
     gos_ladder_open(&failure->ladder, &failure->diagnosis, &reason);
+    if (!reason && failure->evidence.request.refusal == GOS_REFUSAL_INJECTED &&
+        !gos_options.inject.recover)
+        reason = "the failure was injected, without recover=1";
     if (!reason && !failure->holds_turn)
         reason = "the recovery of another thread took all the time";
     failure->ladder.closed = reason != NULL;
@@ -202,6 +207,9 @@ static bool is_of_now(const struct gos_request *request)
 /* Was the last story about this failure too?  The turn is ours. */
 static bool is_told_already(const struct gos_request *request, bool shared)
 {
+    /* One failure that was made up says nothing of any other. */
+    if (request->refusal == GOS_REFUSAL_INJECTED || last_story.refusal == GOS_REFUSAL_INJECTED)
+        return false;
     if (last_story.device != request->device || !is_of_now(request))
         return false;
     if (last_story.recovered)
@@ -224,6 +232,7 @@ static void give_turn_back(struct gos_failure *failure, bool recovered)
     last_story.device = request->device;
     last_story.result = request->result;
     last_story.kind = request->kind;
+    last_story.refusal = request->refusal;
     last_story.recovered = recovered;
     gos_lock_release(&turn);
 }
@@ -351,6 +360,19 @@ static void say_changed(const struct gos_failure *failure)
             path[0] ? " Report: " : "", path);
 }
 
+/* Nobody should take a rehearsal for the real thing. */
+static const char *rehearsal_words(enum gos_refusal refusal)
+{
+    switch (refusal) {
+    case GOS_REFUSAL_LIMIT:
+        return " (under GPUOOMSHIM_LIMIT)";
+    case GOS_REFUSAL_INJECTED:
+        return " (by GPUOOMSHIM_INJECT)";
+    default:
+        return "";
+    }
+}
+
 static void say(const struct gos_failure *failure)
 {
     const struct gos_request *request = &failure->evidence.request;
@@ -365,9 +387,10 @@ static void say(const struct gos_failure *failure)
         gos_text_put(&text, " of ");
         gos_text_bytes(&text, request->bytes);
     }
-    gos_log(GOS_LOG_NOTICE, "%.*s%s %s: %s (%s).%s%s", api_length(request->api), request->api, size,
-            what_happened(failure), gos_verdict_code(verdict->code),
-            gos_confidence_code(verdict->confidence), path[0] ? " Report: " : "", path);
+    gos_log(GOS_LOG_NOTICE, "%.*s%s %s%s: %s (%s).%s%s", api_length(request->api), request->api,
+            size, what_happened(failure), rehearsal_words(request->refusal),
+            gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
+            path[0] ? " Report: " : "", path);
 }
 
 static void mark_last_step(struct gos_report *report, bool recovered)

@@ -53,7 +53,9 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
     CUresult result;
 
     do
-        result = GOS_REAL(cuArrayCreate_v2)(pHandle, pAllocateArray);
+        result = gos_call_admits(&call, pHandle)
+                     ? GOS_REAL(cuArrayCreate_v2)(pHandle, pAllocateArray)
+                     : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(pHandle, result));
 }
@@ -64,7 +66,8 @@ CUresult CUDAAPI cuArrayCreate(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1 
     CUresult result;
 
     do
-        result = GOS_REAL(cuArrayCreate)(pHandle, pAllocateArray);
+        result = gos_call_admits(&call, pHandle) ? GOS_REAL(cuArrayCreate)(pHandle, pAllocateArray)
+                                                 : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(pHandle, result));
 }
@@ -75,7 +78,9 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     CUresult result;
 
     do
-        result = GOS_REAL(cuArray3DCreate_v2)(pHandle, pAllocateArray);
+        result = gos_call_admits(&call, pHandle)
+                     ? GOS_REAL(cuArray3DCreate_v2)(pHandle, pAllocateArray)
+                     : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(pHandle, result));
 }
@@ -86,7 +91,9 @@ CUresult CUDAAPI cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR
     CUresult result;
 
     do
-        result = GOS_REAL(cuArray3DCreate)(pHandle, pAllocateArray);
+        result = gos_call_admits(&call, pHandle)
+                     ? GOS_REAL(cuArray3DCreate)(pHandle, pAllocateArray)
+                     : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(pHandle, result));
 }
@@ -108,7 +115,10 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
     CUresult result;
 
     do
-        result = GOS_REAL(cuMipmappedArrayCreate)(pHandle, pMipmappedArrayDesc, numMipmapLevels);
+        result =
+            gos_call_admits(&call, pHandle)
+                ? GOS_REAL(cuMipmappedArrayCreate)(pHandle, pMipmappedArrayDesc, numMipmapLevels)
+                : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written_mipmapped(pHandle, result));
 }

@@ -22,7 +22,8 @@ CUresult CUDAAPI cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
     CUresult result;
 
     do
-        result = GOS_REAL(cuCtxCreate)(pctx, flags, dev);
+        result = gos_context_admits(&call) ? GOS_REAL(cuCtxCreate)(pctx, flags, dev)
+                                           : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_context_made(&call, result, pctx, dev);
 }
@@ -33,7 +34,8 @@ CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice de
     CUresult result;
 
     do
-        result = GOS_REAL(cuCtxCreate_v2)(pctx, flags, dev);
+        result = gos_context_admits(&call) ? GOS_REAL(cuCtxCreate_v2)(pctx, flags, dev)
+                                           : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_context_made(&call, result, pctx, dev);
 }
@@ -45,7 +47,9 @@ CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArra
     CUresult result;
 
     do
-        result = GOS_REAL(cuCtxCreate_v3)(pctx, paramsArray, numParams, flags, dev);
+        result = gos_context_admits(&call)
+                     ? GOS_REAL(cuCtxCreate_v3)(pctx, paramsArray, numParams, flags, dev)
+                     : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_context_made(&call, result, pctx, dev);
 }
@@ -58,7 +62,9 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePar
     CUresult result;
 
     do
-        result = GOS_REAL(cuCtxCreate_v4)(pctx, ctxCreateParams, flags, dev);
+        result = gos_context_admits(&call)
+                     ? GOS_REAL(cuCtxCreate_v4)(pctx, ctxCreateParams, flags, dev)
+                     : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_context_made(&call, result, pctx, dev);
 }

@@ -12,13 +12,21 @@ static uint64_t written_v1(const CUdeviceptr_v1 *pointer, CUresult result)
     return result == CUDA_SUCCESS && pointer ? *pointer : 0;
 }
 
+static CUresult refuse_v1(CUdeviceptr_v1 *pointer)
+{
+    *pointer = 0;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct gos_call call = gos_call_begin(GOS_EP_cuMemAlloc_v2, GOS_KIND_DEVICE, bytesize);
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAlloc_v2)(dptr, bytesize);
+        result = gos_call_admits(&call, dptr)
+                     ? gos_call_keep(&call, GOS_REAL(cuMemAlloc_v2)(dptr, bytesize), dptr)
+                     : gos_call_refuse(dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }
@@ -29,7 +37,8 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAlloc)(dptr, bytesize);
+        result =
+            gos_call_admits(&call, dptr) ? GOS_REAL(cuMemAlloc)(dptr, bytesize) : refuse_v1(dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written_v1(dptr, result));
 }
@@ -43,7 +52,12 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAllocPitch_v2)(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+        result = gos_call_admits(&call, dptr)
+                     ? gos_call_keep(&call,
+                                     GOS_REAL(cuMemAllocPitch_v2)(dptr, pPitch, WidthInBytes,
+                                                                  Height, ElementSizeBytes),
+                                     dptr)
+                     : gos_call_refuse(dptr);
     while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && pPitch)
         call.bytes = *pPitch * Height;
@@ -59,7 +73,10 @@ CUresult CUDAAPI cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch,
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAllocPitch)(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+        result =
+            gos_call_admits(&call, dptr)
+                ? GOS_REAL(cuMemAllocPitch)(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes)
+                : refuse_v1(dptr);
     while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && pPitch)
         call.bytes = (uint64_t)*pPitch * Height;
@@ -72,7 +89,8 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAllocManaged)(dptr, bytesize, flags);
+        result = gos_call_admits(&call, dptr) ? GOS_REAL(cuMemAllocManaged)(dptr, bytesize, flags)
+                                              : gos_call_refuse(dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }

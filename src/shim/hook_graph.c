@@ -32,8 +32,10 @@ CUresult CUDAAPI cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph
     CUresult result;
 
     do
-        result = GOS_REAL(cuGraphAddMemAllocNode)(phGraphNode, hGraph, dependencies,
-                                                  numDependencies, nodeParams);
+        result = gos_call_admits(&call, nodeParams)
+                     ? GOS_REAL(cuGraphAddMemAllocNode)(phGraphNode, hGraph, dependencies,
+                                                        numDependencies, nodeParams)
+                     : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result,
                          result == CUDA_SUCCESS && nodeParams ? nodeParams->dptr : 0);
@@ -90,8 +92,10 @@ CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
     CUresult result;
 
     do
-        result = GOS_REAL(cuGraphAddNode)(phGraphNode, hGraph, dependencies, numDependencies,
-                                          nodeParams);
+        result = gos_call_admits(&call, nodeParams)
+                     ? GOS_REAL(cuGraphAddNode)(phGraphNode, hGraph, dependencies, numDependencies,
+                                                nodeParams)
+                     : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return node_added(&call, &free, result, nodeParams);
 }
@@ -108,8 +112,10 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
     CUresult result;
 
     do
-        result = GOS_REAL(cuGraphAddNode_v2)(phGraphNode, hGraph, dependencies, dependencyData,
-                                             numDependencies, nodeParams);
+        result = gos_call_admits(&call, nodeParams)
+                     ? GOS_REAL(cuGraphAddNode_v2)(phGraphNode, hGraph, dependencies,
+                                                   dependencyData, numDependencies, nodeParams)
+                     : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return node_added(&call, &free, result, nodeParams);
 }
@@ -126,8 +132,10 @@ CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph,
     CUresult result;
 
     do
-        result = GOS_REAL(cuGraphAddNode_v3)(phGraphNode, hGraph, dependencies, dependencyData,
-                                             numDependencies, nodeParams);
+        result = gos_call_admits(&call, nodeParams)
+                     ? GOS_REAL(cuGraphAddNode_v3)(phGraphNode, hGraph, dependencies,
+                                                   dependencyData, numDependencies, nodeParams)
+                     : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return node_added(&call, &free, result, nodeParams);
 }

@@ -1,9 +1,17 @@
 /* Pinned host memory: allocated, or the host's own and registered. */
+#include <stddef.h>
+
 #include "call.h"
 
 static uint64_t written(void *const *pointer, CUresult result)
 {
     return result == CUDA_SUCCESS && pointer ? (uint64_t)(uintptr_t)*pointer : 0;
+}
+
+static CUresult refuse(void **pointer)
+{
+    *pointer = NULL;
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
@@ -12,7 +20,8 @@ CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAllocHost_v2)(pp, bytesize);
+        result =
+            gos_call_admits(&call, pp) ? GOS_REAL(cuMemAllocHost_v2)(pp, bytesize) : refuse(pp);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(pp, result));
 }
@@ -23,7 +32,7 @@ CUresult CUDAAPI cuMemAllocHost(void **pp, unsigned int bytesize)
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAllocHost)(pp, bytesize);
+        result = gos_call_admits(&call, pp) ? GOS_REAL(cuMemAllocHost)(pp, bytesize) : refuse(pp);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(pp, result));
 }
@@ -34,7 +43,8 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemHostAlloc)(pp, bytesize, Flags);
+        result =
+            gos_call_admits(&call, pp) ? GOS_REAL(cuMemHostAlloc)(pp, bytesize, Flags) : refuse(pp);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(pp, result));
 }
@@ -46,7 +56,8 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemHostRegister_v2)(p, bytesize, Flags);
+        result = gos_call_admits(&call, p) ? GOS_REAL(cuMemHostRegister_v2)(p, bytesize, Flags)
+                                           : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, (uint64_t)(uintptr_t)p);
 }
@@ -57,7 +68,8 @@ CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemHostRegister)(p, bytesize, Flags);
+        result = gos_call_admits(&call, p) ? GOS_REAL(cuMemHostRegister)(p, bytesize, Flags)
+                                           : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, (uint64_t)(uintptr_t)p);
 }

@@ -16,7 +16,10 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAllocAsync)(dptr, bytesize, hStream);
+        result =
+            gos_call_admits(&call, dptr)
+                ? gos_call_keep(&call, GOS_REAL(cuMemAllocAsync)(dptr, bytesize, hStream), dptr)
+                : gos_call_refuse(dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }
@@ -28,7 +31,10 @@ CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstre
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAllocAsync_ptsz)(dptr, bytesize, hStream);
+        result = gos_call_admits(&call, dptr)
+                     ? gos_call_keep(&call, GOS_REAL(cuMemAllocAsync_ptsz)(dptr, bytesize, hStream),
+                                     dptr)
+                     : gos_call_refuse(dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }
@@ -41,7 +47,11 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAllocFromPoolAsync)(dptr, bytesize, pool, hStream);
+        result =
+            gos_call_admits(&call, dptr)
+                ? gos_call_keep(
+                      &call, GOS_REAL(cuMemAllocFromPoolAsync)(dptr, bytesize, pool, hStream), dptr)
+                : gos_call_refuse(dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }
@@ -54,7 +64,12 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize
     CUresult result;
 
     do
-        result = GOS_REAL(cuMemAllocFromPoolAsync_ptsz)(dptr, bytesize, pool, hStream);
+        result =
+            gos_call_admits(&call, dptr)
+                ? gos_call_keep(
+                      &call, GOS_REAL(cuMemAllocFromPoolAsync_ptsz)(dptr, bytesize, pool, hStream),
+                      dptr)
+                : gos_call_refuse(dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }

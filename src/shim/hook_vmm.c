@@ -4,6 +4,7 @@
  */
 #include "call.h"
 
+#include "../track/allowance.h"
 #include "../track/history.h"
 #include "../track/unwind.h"
 #include "../track/vmm.h"
@@ -38,7 +39,8 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 
     call.device = device_of(prop);
     do
-        result = GOS_REAL(cuMemCreate)(handle, size, prop, flags);
+        result = gos_call_admits(&call, handle) ? GOS_REAL(cuMemCreate)(handle, size, prop, flags)
+                                                : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && handle)
         note_created(&call, *handle);
@@ -62,11 +64,13 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     struct gos_allocation gone;
     bool active = gos_shim_active();
+    gos_allowance_hold();
     bool was_last = active && gos_vmm_release(handle, &gone);
     CUresult result = GOS_REAL(cuMemRelease)(handle);
 
     if (active && result != CUDA_SUCCESS && result != CUDA_ERROR_DEINITIALIZED)
         gos_vmm_unrelease(handle, &gone, was_last);
+    gos_allowance_let_go();
     return result;
 }
 

@@ -12,6 +12,7 @@ shim_sources := \
     hook_device.c \
     hook_graph.c \
     hook_host.c \
+    hook_info.c \
     hook_launch.c \
     hook_load.c \
     hook_pool.c \
@@ -22,8 +23,11 @@ shim_sources := \
     hook_stream_ordered.c \
     hook_vmm.c \
     hook_watched.c \
+    injection.c \
+    nvml_hook.c \
     place.c \
     public.c \
+    rehearsal.c \
     state.c \
     watched.c \
     wrapper.c

@@ -26,6 +26,7 @@
 #include "../track/unwind.h"
 #include "../track/vmm.h"
 #include "failure.h"
+#include "rehearsal.h"
 
 /* glibc's; pthread_atfork and atexit are thin wrappers of these in libc_nonshared. */
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
@@ -83,6 +84,7 @@ static void start_afresh_in_child(void)
     gos_observe_reset_after_fork();
     gos_report_reset_after_fork();
     gos_failure_reset_after_fork();
+    gos_rehearsal_reset_after_fork();
 }
 
 /*
@@ -135,6 +137,7 @@ void gos_shim_start(void)
     atomic_store(&initialised_pid, gos_os.pid());
     gos_entrypoint_bind();
     open_helpers();
+    gos_rehearsal_open();
     __register_atfork(NULL, NULL, start_afresh_in_child, &__dso_handle);
     __cxa_atexit(end, NULL, &__dso_handle);
     gos_log(GOS_LOG_INFO, "watching; stacks by %s", gos_unwind_name());

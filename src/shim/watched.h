@@ -12,17 +12,22 @@
 
 #include "call.h"
 
+/* Is this call made to fail (GPUOOMSHIM_INJECT)? */
+bool gos_watched_is_injected(enum gos_entrypoint entry);
+
 /* The call of a watched entry point that has just failed; the stream it was for, or NULL. */
-struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream);
+struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream, bool injected);
 
 /* As WATCHED, for a call in stream order; `stream` may use the parameters. */
 #define WATCHED_ON(stream, symbol, parameters, arguments)                                          \
     CUresult CUDAAPI symbol parameters                                                             \
     {                                                                                              \
-        CUresult result = GOS_REAL(symbol) arguments;                                              \
+        bool injected =                                                                            \
+            __builtin_expect(gos_rehearsing, 0) && gos_watched_is_injected(GOS_EP_##symbol);       \
+        CUresult result = injected ? CUDA_ERROR_OUT_OF_MEMORY : GOS_REAL(symbol) arguments;        \
                                                                                                    \
         if (__builtin_expect(result != CUDA_SUCCESS, 0)) {                                         \
-            struct gos_call call = gos_watched_failed(GOS_EP_##symbol, stream);                    \
+            struct gos_call call = gos_watched_failed(GOS_EP_##symbol, stream, injected);          \
             while (gos_call_again(&call, result))                                                  \
                 result = GOS_REAL(symbol) arguments;                                               \
             gos_call_done(&call, result);                                                          \

@@ -13,6 +13,8 @@
 
 bool gos_context_device(uint64_t context, uint32_t *device);
 void gos_context_seen(uint64_t context, uint32_t device);
+/* Is a context known that is on that device? */
+bool gos_context_any_on(uint32_t device);
 /* Frees pending on its streams are over, too. */
 void gos_context_destroyed(uint64_t context);
 

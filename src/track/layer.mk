@@ -1,5 +1,8 @@
 track_sources := \
+    allowance.c \
+    allowance_measure.c \
     birth.c \
+    block_count.c \
     capture.c \
     context.c \
     event.c \

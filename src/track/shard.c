@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/loss.h"
+#include "allowance.h"
 #include "peak.h"
 
 struct gos_shard gos_shards[GOS_SHARD_COUNT] = {
@@ -132,6 +133,9 @@ int gos_shard_insert(const struct gos_key *key, const struct gos_allocation *all
     shard->tables |= UINT64_C(1) << allocation->device;
     shard->last_table = allocation->device;
     enter_in_books(account, record, true);
+    if (gos_allowance_is_on())
+        gos_allowance_book(allocation->kind, allocation->device, allocation->address, record->bytes,
+                           true);
     return 0;
 }
 
@@ -140,6 +144,9 @@ void gos_shard_remove(uint32_t shard, struct gos_record *record)
     struct gos_account *account = &gos_accounts[record->device][shard];
 
     enter_in_books(account, record, false);
+    if (gos_allowance_is_on())
+        gos_allowance_book((enum gos_kind)record->kind, record->device,
+                           (uint64_t)(uintptr_t)record->hh.key, record->bytes, false);
     HASH_DELETE(hh, account->head, record);
     gos_record_give(&gos_shards[shard].magazine, record);
 }

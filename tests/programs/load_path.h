@@ -22,13 +22,17 @@
     F(device_get, cuDeviceGet)                                                                     \
     F(device_count, cuDeviceGetCount)                                                              \
     F(primary_retain, cuDevicePrimaryCtxRetain)                                                    \
+    F(device_total, cuDeviceTotalMem)                                                              \
     F(primary_release, cuDevicePrimaryCtxRelease)                                                  \
+    F(primary_reset, cuDevicePrimaryCtxReset)                                                      \
     F(context_set, cuCtxSetCurrent)                                                                \
     F(mem_get_info, cuMemGetInfo)                                                                  \
     F(mem_alloc, cuMemAlloc)                                                                       \
     F(mem_alloc_pitch, cuMemAllocPitch)                                                            \
     F(mem_alloc_managed, cuMemAllocManaged)                                                        \
     F(mem_free, cuMemFree)                                                                         \
+    F(array_create, cuArrayCreate)                                                                 \
+    F(array_destroy, cuArrayDestroy)                                                               \
     F(mem_alloc_host, cuMemAllocHost)                                                              \
     F(mem_host_alloc, cuMemHostAlloc)                                                              \
     F(mem_free_host, cuMemFreeHost)                                                                \

@@ -246,11 +246,13 @@ static void check_arguments(const struct trial *trial)
     }
 }
 
-/* The library asks these itself, to know where memory is; the runtime stand-in asks for memory. */
+/* The library asks these itself, to know where and how much memory is; the runtime stand-in asks
+ * for memory. */
 static bool may_be_called(int row, int under_test)
 {
     return row == under_test || row == ROW_cuDeviceGetMemPool ||
-           row == ROW_cuDeviceGetDefaultMemPool ||
+           row == ROW_cuDeviceGetDefaultMemPool || row == ROW_cuMemGetInfo_v2 ||
+           row == ROW_cuDeviceTotalMem_v2 ||
            (under_test >= DRIVER_COUNT && row == ROW_cuMemAlloc_v2);
 }
 

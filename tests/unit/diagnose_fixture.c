@@ -10,6 +10,7 @@
 #define SECOND_POOL 0xd00e
 #define BLOCK (2 * MIB)
 #define OWN_PID 4711
+#define MOMENTS 25
 
 /* --- made-up modules and sites --- */
 
@@ -94,6 +95,10 @@ struct room {
     struct gos_event event;
     struct gos_variable variable;
     char variable_name[64];
+    struct gos_framework_evidence framework;
+    struct gos_moment moments[MOMENTS];
+    struct gos_growth_series series[3];
+    uint64_t live_bytes[3][MOMENTS];
 };
 
 static uint64_t scene_total(const struct scene *scene)
@@ -236,6 +241,69 @@ static void add_request(const struct scene *scene, struct gos_evidence *evidence
                              .requester_module = UINT32_MAX};
     if (scene->kind == GOS_KIND_POOL)
         evidence->request.pool = DEFAULT_POOL;
+    if (scene->injected || scene->limited)
+        evidence->request.refusal = scene->injected ? GOS_REFUSAL_INJECTED : GOS_REFUSAL_LIMIT;
+}
+
+/* A third of the way into the run FLAT has all, the steady ones a third. */
+static uint64_t at_moment(uint64_t mib, bool steady, uint64_t i)
+{
+    uint64_t whole = steady ? MOMENTS - 1 : (MOMENTS - 1) / 3;
+    return i < whole ? mib * MIB * i / whole : mib * MIB;
+}
+
+static void add_growth(const struct scene *scene, struct gos_evidence *evidence, struct room *room)
+{
+    bool app_steady = scene->course != COURSE_FLAT;
+    bool torch_steady = scene->course == COURSE_TOGETHER;
+    if (scene->course == COURSE_UNKNOWN)
+        return;
+    for (uint32_t i = 0; i < MOMENTS; i++) {
+        room->moments[i] =
+            (struct gos_moment){.allocated_count = 100 * i,
+                                .freed_count = scene->course == COURSE_UNFREED ? 0 : 50 * i,
+                                .age_ms = 100 * i};
+        room->live_bytes[1][i] = at_moment(scene->app, app_steady, i);
+        room->live_bytes[2][i] = at_moment(scene->torch, torch_steady, i);
+        room->live_bytes[0][i] = room->live_bytes[1][i] + room->live_bytes[2][i];
+    }
+    const uint32_t whose[] = {SITE_NONE, SITE_APP, SITE_TORCH};
+    for (size_t i = 0; i < 3; i++)
+        room->series[i] =
+            (struct gos_growth_series){.site = whose[i], .live_bytes = room->live_bytes[i]};
+    evidence->growth = (struct gos_growth){.moments = room->moments,
+                                           .moment_count = MOMENTS,
+                                           .series = room->series,
+                                           .series_count = 3};
+}
+
+/* Torch's segments are of 512 MiB. */
+static void add_framework(const struct scene *scene, struct gos_evidence *evidence,
+                          struct room *room)
+{
+    uint64_t whole = scene->torch_unused - scene->torch_pieces;
+    if (scene->torch_unused == 0)
+        return;
+    room->framework = (struct gos_framework_evidence){
+        .name = "torch",
+        .reserved_bytes = scene->torch * MIB,
+        .used_bytes = (scene->torch - scene->torch_unused) * MIB,
+        .active_bytes = (scene->torch - scene->torch_unused) * MIB,
+        .inactive_split_bytes = scene->torch_pieces * MIB,
+        .map_known = true,
+        .segment_count = scene->torch / 512,
+        .pinned_segment_count = (scene->torch - whole) / 512,
+        .piece_count = scene->torch_pieces / 510,
+        .piece_bytes = scene->torch_pieces * MIB,
+        .fitting_bytes = scene->ask <= 510 * MIB ? scene->torch_unused * MIB : 0,
+        .largest_free_bytes = 510 * MIB,
+        .releasable_known = true,
+        .releasable_bytes = whole * MIB,
+        .backend = "native",
+        .settings = "",
+        .is_late = scene->by == SITE_TORCH};
+    evidence->frameworks = &room->framework;
+    evidence->framework_count = 1;
 }
 
 static void add_host(const struct scene *scene, struct gos_evidence *evidence)
@@ -324,6 +392,8 @@ void scene_evidence(const struct scene *scene, struct gos_evidence *evidence)
     add_request(scene, evidence);
     add_host(scene, evidence);
     add_variable(scene, evidence, room);
+    add_growth(scene, evidence, room);
+    add_framework(scene, evidence, room);
     add_versions(scene, evidence);
     if (scene->earlier_error) {
         room->event = (struct gos_event){.what = "cuLaunchKernel", .result = scene->earlier_error};

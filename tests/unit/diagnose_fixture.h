@@ -35,6 +35,15 @@ enum view {
     VIEW_COUNT
 };
 
+/* How app and torch came to what they hold. */
+enum course {
+    COURSE_UNKNOWN,  /* no history */
+    COURSE_LEAK,     /* app steadily, while the rest came and went */
+    COURSE_UNFREED,  /* app steadily, and nothing was freed */
+    COURSE_FLAT,     /* app in the first third of the run, then no more */
+    COURSE_TOGETHER, /* both steadily */
+};
+
 struct scene {
     const char *name;
     enum gos_verdict_code code;
@@ -48,13 +57,18 @@ struct scene {
     enum site by;
     enum gos_capture_state capture;
     bool forked;
+    bool injected; /* by GPUOOMSHIM_INJECT */
+    bool limited;  /* refused by GPUOOMSHIM_LIMIT */
 
     /* The device, in MiB. */
     uint64_t total;   /* 0: 16,384 */
     uint64_t context; /* 0: 512 */
     uint64_t torch;
     uint64_t torch_physical;
+    uint64_t torch_unused; /* torch's own word of what it holds; 0: it was not asked */
+    uint64_t torch_pieces; /* of that, beside live blocks; the rest are whole segments */
     uint64_t app;
+    enum course course;
     uint64_t managed;
     uint64_t pieces;       /* live MiB, each alone in its 2 MiB block */
     uint64_t pool_live;    /* default pool */

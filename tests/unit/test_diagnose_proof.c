@@ -59,7 +59,8 @@ static uint64_t without_neighbours(const struct scene *scene)
 static uint64_t with_everything_unused(const struct scene *scene)
 {
     return without_neighbours(scene) + scene->hidden + scene->pool_idle + scene->pool_pending +
-           scene->pool2_idle + scene->graph_idle + scene->pieces;
+           scene->pool2_idle + scene->graph_idle + scene->pieces + scene->torch +
+           scene->torch_physical;
 }
 
 static bool proof_holds(const struct scene *scene, enum gos_verdict_code code)
@@ -74,7 +75,7 @@ static bool proof_holds(const struct scene *scene, enum gos_verdict_code code)
     case GOS_VERDICT_EXHAUSTED_BY_OTHERS:
         return without_neighbours(scene) >= ask && scene_free(scene) < ask;
     case GOS_VERDICT_EXHAUSTED_BY_PROCESS:
-        return with_everything_unused(scene) < ask && scene->torch == 0 && scene->managed == 0;
+        return with_everything_unused(scene) < ask && scene->managed == 0;
     case GOS_VERDICT_REQUEST_TOO_LARGE:
         return ask > 16384;
     default:

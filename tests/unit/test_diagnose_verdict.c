@@ -39,8 +39,8 @@ static const struct scene scenes[] = {
      .variable = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, "
                  "garbage_collection_threshold:0.8",
      .advises = "memory_summary", .never_advises = "ALLOC_CONF"},
-    {"torch_holds_too_little_to_matter", PROCESS_LIKELY, .torch = 256, .app = 15000,
-     .ask = 1024 * MIB, .by = SITE_NCCL, .says = "libtrain.so"},
+    {"torch_holds_too_little_to_matter", IS(EXHAUSTED_BY_PROCESS, PROVEN), .torch = 256,
+     .app = 15000, .ask = 1024 * MIB, .by = SITE_NCCL, .says = "libtrain.so"},
 
     /* --- pools --- */
     {"a_free_waits_behind_running_work", IS(PENDING_FREE, PROVEN), .pool_pending = 12288,

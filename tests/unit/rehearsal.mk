@@ -1,0 +1,1 @@
+unit_tests += test_base_rehearsal test_track_allowance
