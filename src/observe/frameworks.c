@@ -1,6 +1,7 @@
 #include "frameworks.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "../base/os.h"
 #include "../base/text.h"
@@ -29,6 +30,8 @@ static struct {
     void *arg;
     char answer[GOS_FRAMEWORKS_ANSWER_BYTES];
 } job;
+
+static _Atomic uint32_t begun; /* 0 not yet, 1 the script runs or never will; a futex */
 
 /* --- whom ---------------------------------------------------------------------------------- */
 
@@ -63,6 +66,12 @@ uint32_t gos_frameworks_askable(struct gos_evidence *evidence, uint32_t *inside)
 
 /* --- on the helper -------------------------------------------------------------------------- */
 
+static void tell_begun(void)
+{
+    atomic_store(&begun, 1);
+    gos_os.futex_wake((uint32_t *)&begun, INT32_MAX);
+}
+
 static void run_script(void)
 {
     const struct gos_python_word words[] = {{"who", job.who},
@@ -72,8 +81,8 @@ static void run_script(void)
     char words_data[160];
     struct gos_text answer = gos_text_on(job.answer, sizeof job.answer);
 
-    if (gos_python_run(gos_frameworks_script, words, sizeof words / sizeof words[0], &answer) !=
-        GOS_PYTHON_RAISED)
+    if (gos_python_run(gos_frameworks_script, words, sizeof words / sizeof words[0], &answer,
+                       tell_begun) != GOS_PYTHON_RAISED)
         return;
     struct gos_text problem = gos_text_on(words_data, sizeof words_data);
     gos_text_put(&problem, job.answer);
@@ -97,6 +106,7 @@ static void ask_all(void)
 static void ask_and_answer(void)
 {
     ask_all();
+    tell_begun();
     job.answered(job.answer, job.arg);
 }
 
@@ -182,6 +192,24 @@ void gos_frameworks_observe(struct gos_evidence *evidence, uint32_t who, uint64_
     gos_helper_release();
 }
 
+/*
+ * A program that dies of this failure leaves a thread that still has to take
+ * the GIL no time.  One that has it, and waits inside the framework for the
+ * lock of the failing call, gets its answer before the program goes on: the
+ * failing thread needs the GIL for that.  (Were the GIL its own, it would have
+ * to be let go of, and taken back while the helper waits: for each other.)
+ */
+#define BEGIN_NS 10000000u
+
+static void wait_for_begin(void)
+{
+    uint64_t deadline_ns = gos_os.monotonic_ns() + BEGIN_NS;
+
+    for (uint64_t now_ns = gos_os.monotonic_ns(); atomic_load(&begun) == 0 && now_ns < deadline_ns;
+         now_ns = gos_os.monotonic_ns())
+        gos_os.futex_wait((uint32_t *)&begun, 0, deadline_ns - now_ns);
+}
+
 int gos_frameworks_start(const struct gos_evidence *evidence, uint32_t who,
                          const char *snapshot_path, void (*answered)(const char *answer, void *arg),
                          void *arg)
@@ -191,8 +219,11 @@ int gos_frameworks_start(const struct gos_evidence *evidence, uint32_t who,
     fill_job(evidence, who, snapshot_path);
     job.answered = answered;
     job.arg = arg;
+    atomic_store(&begun, 0);
     int result = gos_helper_start(ask_and_answer);
     if (result != 0)
         gos_helper_release();
+    else if (!gos_gil_is_held())
+        wait_for_begin();
     return result;
 }

@@ -47,7 +47,8 @@ void gos_frameworks_observe(struct gos_evidence *evidence, uint32_t who, uint64_
  * Ask them on the helper while nobody waits; then, still there and without the
  * GIL, answered(answer, arg), also when there was no answer ("").  0; -EBUSY,
  * or why there is no thread: answered is not called.  Reads of the evidence
- * only what it needs to ask, before it returns.  Hook context.
+ * only what it needs to ask, before it returns.  A caller without the GIL waits
+ * until the helper has it, for a few milliseconds at most.  Hook context.
  */
 __attribute__((warn_unused_result)) int
 gos_frameworks_start(const struct gos_evidence *evidence, uint32_t who, const char *snapshot_path,

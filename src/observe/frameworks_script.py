@@ -233,9 +233,22 @@ def ask(name, function, *more):
         give_up(name, problem)
 
 
-ask('torch', ask_torch)
-ask('cupy', ask_cupy)
-ask('jax', ask_jax)
-if snapshot:
-    ask('torch', pickle_torch, snapshot)
+def ask_all():
+    ask('torch', ask_torch)
+    ask('cupy', ask_cupy)
+    ask('jax', ask_jax)
+    if snapshot:
+        ask('torch', pickle_torch, snapshot)
+
+
+# Whatever a collection would end may need locks that somebody holds who waits for this answer.
+gc = modules.get('gc')
+collecting = gc is not None and gc.isenabled()
+try:
+    if collecting:
+        gc.disable()
+    ask_all()
+finally:
+    if collecting:
+        gc.enable()
 answer = '\n'.join(lines + ['.'])  # never empty: they were asked

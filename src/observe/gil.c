@@ -17,6 +17,13 @@ static bool is_held(const struct gos_python_api *api)
     return own && api->current_thread_state() == own && api->PyGILState_Check() == 1;
 }
 
+bool gos_gil_is_held(void)
+{
+    const struct gos_python_api *api = gos_python_api();
+
+    return api && is_held(api);
+}
+
 void *gos_gil_release(void)
 {
     const struct gos_python_api *api = gos_python_api();

@@ -13,6 +13,11 @@
 #ifndef GOS_OBSERVE_GIL_H
 #define GOS_OBSERVE_GIL_H
 
+#include <stdbool.h>
+
+/* Does the calling thread hold it?  False where there is no interpreter. */
+bool gos_gil_is_held(void);
+
 /* What gos_gil_retake wants; NULL: this thread did not hold it, nothing was done. */
 void *gos_gil_release(void);
 void gos_gil_retake(void *released); /* NULL is fine */

@@ -24,6 +24,18 @@ static bool holds_interpreter(const struct gos_module *module, void *unused)
     return is_initialized && is_initialized();
 }
 
+/* Nothing depends on these two. */
+static void fill_interpreter(struct gos_python_api *api, const struct gos_module *module)
+{
+    uintptr_t current = gos_module_symbol(module, "PyInterpreterState_Get");
+
+    if (!current)
+        current = gos_module_symbol(module, "_PyInterpreterState_Get"); /* 3.8 */
+    api->current_interpreter = (void *(*)(void))current;
+    api->interpreter_dict =
+        (void *(*)(void *))gos_module_symbol(module, "PyInterpreterState_GetDict");
+}
+
 static bool fill(struct gos_python_api *api, const struct gos_module *module)
 {
     uintptr_t finalizing = gos_module_symbol(module, "Py_IsFinalizing");
@@ -35,6 +47,7 @@ static bool fill(struct gos_python_api *api, const struct gos_module *module)
         current = gos_module_symbol(module, "_PyThreadState_UncheckedGet");
     api->is_finalizing = (int (*)(void))finalizing;
     api->current_thread_state = (void *(*)(void))current;
+    fill_interpreter(api, module);
     bool complete = finalizing && current;
 #define FILL(name, result, arguments)                                                              \
     api->name = (result(*) arguments)gos_module_symbol(module, #name);                             \

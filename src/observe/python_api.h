@@ -43,6 +43,9 @@ struct gos_python_api {
     /* Exported under one name up to 3.12 and under another from 3.13 on. */
     int (*is_finalizing)(void);
     void *(*current_thread_state)(void);
+    /* For what is kept as long as the interpreter lives; may be NULL. */
+    void *(*current_interpreter)(void);
+    void *(*interpreter_dict)(void *interpreter);
 };
 
 /*

@@ -44,9 +44,39 @@ static bool furnish(python py, void *globals, const struct gos_python_word *word
     return true;
 }
 
-static bool evaluate(python py, const char *script, void *globals)
+static void *kept_things(python py)
 {
-    void *code = py->Py_CompileString(script, "<gpuoomshim>", FILE_INPUT);
+    void *interpreter =
+        py->current_interpreter && py->interpreter_dict ? py->current_interpreter() : NULL;
+
+    return interpreter ? py->interpreter_dict(interpreter) : NULL;
+}
+
+/*
+ * Compiled once for each interpreter, which keeps it: a program that is about
+ * to end leaves no time for it.  A new reference.
+ */
+static void *code_of(python py, const char *script)
+{
+    static const char key[] = "gpuoomshim.script";
+    void *kept = kept_things(py);
+    void *code = kept ? py->PyDict_GetItemString(kept, key) : NULL;
+
+    if (code) {
+        py->Py_IncRef(code);
+        return code;
+    }
+    code = py->Py_CompileString(script, "<gpuoomshim>", FILE_INPUT);
+    if (code && kept && py->PyDict_SetItemString(kept, key, code) != 0)
+        py->PyErr_Clear();
+    return code;
+}
+
+static bool evaluate(python py, const char *script, void *globals, void (*begun)(void))
+{
+    void *code = code_of(py, script);
+
+    begun();
     void *result = code ? py->PyEval_EvalCode(code, globals, globals) : NULL;
 
     let_go(py, code);
@@ -66,11 +96,11 @@ static bool take_answer(python py, void *globals, struct gos_text *answer)
 
 static enum gos_python_answer run(python py, const char *script,
                                   const struct gos_python_word *words, size_t count,
-                                  struct gos_text *answer)
+                                  struct gos_text *answer, void (*begun)(void))
 {
     void *globals = py->PyDict_New();
-    bool done = globals && furnish(py, globals, words, count) && evaluate(py, script, globals) &&
-                take_answer(py, globals, answer);
+    bool done = globals && furnish(py, globals, words, count) &&
+                evaluate(py, script, globals, begun) && take_answer(py, globals, answer);
 
     if (!done)
         gos_python_put_error(py, answer);
@@ -79,7 +109,7 @@ static enum gos_python_answer run(python py, const char *script,
 }
 
 enum gos_python_answer gos_python_run(const char *script, const struct gos_python_word *words,
-                                      size_t count, struct gos_text *answer)
+                                      size_t count, struct gos_text *answer, void (*begun)(void))
 {
     enum gos_python_answer result = GOS_PYTHON_ABSENT;
     python py = gos_python_api();
@@ -88,7 +118,7 @@ enum gos_python_answer gos_python_run(const char *script, const struct gos_pytho
         return result;
     int state = py->PyGILState_Ensure();
     if (!gos_helper_is_abandoned() && !py->is_finalizing())
-        result = run(py, script, words, count, answer);
+        result = run(py, script, words, count, answer, begun);
     py->PyGILState_Release(state);
     return result;
 }

@@ -1,4 +1,4 @@
-/* Running a short script of ours in the host's interpreter, on the helper thread. */
+/* Running the one script of ours in the host's interpreter, on the helper thread. */
 #ifndef GOS_OBSERVE_PYTHON_SCRIPT_H
 #define GOS_OBSERVE_PYTHON_SCRIPT_H
 
@@ -18,9 +18,11 @@ struct gos_python_word {
  * `modules` (sys.modules) and the given words, and put what it left in the
  * global `answer`, a str; with GOS_PYTHON_RAISED the exception's words.  It is
  * not run once nobody waits any more, unless the work was started loose.  May
- * wait for ever: on the helper only.
+ * wait for ever: on the helper only.  Always the same script.
+ * begun is called when the GIL was taken and nothing but the script itself is
+ * left to wait for.
  */
 enum gos_python_answer gos_python_run(const char *script, const struct gos_python_word *words,
-                                      size_t count, struct gos_text *answer);
+                                      size_t count, struct gos_text *answer, void (*begun)(void));
 
 #endif

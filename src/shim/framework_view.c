@@ -10,6 +10,7 @@
 #include "../base/text.h"
 #include "../base/thread.h"
 #include "../observe/frameworks.h"
+#include "../observe/gil.h"
 #include "episode.h"
 #include "failure.h"
 
@@ -55,6 +56,12 @@ uint32_t gos_view_take(struct gos_evidence *evidence, const struct gos_report *r
     if (gos_options.framework_budget == 0)
         return 0;
     uint32_t who = gos_frameworks_askable(evidence, &inside);
+    /*
+     * Asking runs the host's code, which may come to need the allocator's lock:
+     * with the GIL, that this thread would have to take back first.
+     */
+    if (inside && gos_gil_is_held())
+        return who | inside;
     const char *path = who & GOS_FRAMEWORK_TORCH ? snapshot_path(report, buffer) : "";
     if (who)
         gos_frameworks_observe(evidence, who, time_limit_ns(path), path);

@@ -134,11 +134,22 @@ def test_end_of_an_episode_does_not_wait_for_a_late_answer(frameworks):
 
 
 def test_process_that_is_gone_at_once_leaves_a_whole_report(frameworks):
+    """Perhaps while it is being written anew: then a draft may be left, but never half a report."""
     run = frameworks("own_then_exits")
     assert run.code == 0
-    assert [name for name in run.files if not name.endswith((".txt", ".json"))] == []
+    assert [name for name in run.files if not name.endswith((".txt", ".json", ".tmp"))] == []
     report = run.report
     assert said(report) or unseen(report, "the framework that asked")
+
+
+@gil_or_not
+def test_program_that_dies_of_it_leaves_a_whole_report(frameworks, gil):
+    bare = frameworks("own_then_raises", *gil, preload=False)
+    run = frameworks("own_then_raises", *gil)
+    assert (run.code, run.stdout) == (bare.code, bare.stdout) == (1, "outcome: torch asks 2\n")
+    report = run.report
+    assert said(report) or unseen(report, "the framework that asked")
+    assert report.code == ("fragmented" if said(report) else "exhausted-by-process")
 
 
 def test_interpreter_that_ends_meanwhile_is_left_alone(frameworks):

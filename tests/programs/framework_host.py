@@ -17,12 +17,7 @@ GIL = "gil" in sys.argv[2:]
 nccl = (ctypes.PyDLL if GIL else ctypes.CDLL)(os.path.join(os.environ["STUBS"], "libnccl.so.2"))
 nccl.stub_nccl_ask.argtypes = [ctypes.c_size_t]
 if GIL:
-    torch.cuda.library = ctypes.PyDLL(torch.cuda.library._name)
-    torch.cuda.library.stub_torch_take.argtypes = [ctypes.POINTER(ctypes.c_int), ctypes.c_size_t]
-    torch.cuda.library.stub_torch_use.argtypes = [ctypes.c_int, ctypes.c_size_t]
-    torch.cuda.library.stub_torch_look.restype = ctypes.c_void_p
-    torch.cuda.library.stub_torch_look.argtypes = \
-        [ctypes.c_int] + [ctypes.POINTER(ctypes.c_size_t)] * 2
+    torch.cuda.library = torch.cuda.looker
 
 
 def ask(mib=1024):
@@ -118,6 +113,13 @@ def own_then_ends():
     say("torch asks", torch.cuda.take(1024)[0])
 
 
+def own_then_raises():
+    """What most programs do: the exception ends them."""
+    fill(30, 512, [2] * 30)
+    say("torch asks", torch.cuda.take(1024)[0])
+    raise MemoryError("nobody catches it")
+
+
 def own_then_forks():
     torch.cuda.before_telling = lambda: time.sleep(0.3)
     fill(30, 512, [2] * 30)
@@ -139,6 +141,7 @@ def survives():
 
 def stuck():
     """Somebody is inside torch for good, as far as anybody can tell."""
+    torch.cuda.looker = torch.cuda.library
     fill(used=[0] * 12)
     sitter = threading.Thread(target=torch.cuda.sit, args=(4000,))
     sitter.start()

@@ -6,11 +6,18 @@ from . import memory
 MIB = 1 << 20
 MOST_SEGMENTS = 64
 
-library = ctypes.CDLL(os.path.join(os.environ["STUBS"], "libc10_cuda.so"))
-library.stub_torch_take.argtypes = [ctypes.POINTER(ctypes.c_int), ctypes.c_size_t]
-library.stub_torch_use.argtypes = [ctypes.c_int, ctypes.c_size_t]
-library.stub_torch_look.restype = ctypes.c_void_p
-library.stub_torch_look.argtypes = [ctypes.c_int] + [ctypes.POINTER(ctypes.c_size_t)] * 2
+
+def load(kind):
+    opened = kind(os.path.join(os.environ["STUBS"], "libc10_cuda.so"))
+    opened.stub_torch_take.argtypes = [ctypes.POINTER(ctypes.c_int), ctypes.c_size_t]
+    opened.stub_torch_use.argtypes = [ctypes.c_int, ctypes.c_size_t]
+    opened.stub_torch_look.restype = ctypes.c_void_p
+    opened.stub_torch_look.argtypes = [ctypes.c_int] + [ctypes.POINTER(ctypes.c_size_t)] * 2
+    return opened
+
+
+library = load(ctypes.CDLL)
+looker = load(ctypes.PyDLL)  # as torch does: its statistics are taken with the GIL held
 
 before_telling = None  # a host's own idea of what goes wrong
 asked = 0  # how often somebody wanted to know
@@ -55,7 +62,7 @@ def held():
     found = []
     total, used = ctypes.c_size_t(), ctypes.c_size_t()
     for i in range(MOST_SEGMENTS):
-        address = library.stub_torch_look(i, ctypes.byref(total), ctypes.byref(used))
+        address = looker.stub_torch_look(i, ctypes.byref(total), ctypes.byref(used))
         if address:
             found.append((address, total.value, used.value))
     return found
