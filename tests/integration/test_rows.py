@@ -195,6 +195,8 @@ STORIES = {
     "pool.freed": {},
     "pool.of-device-3": {"pool": (1, 4096)},
     "pool.of-host": {"host": (1, 4096)},
+    "pool.managed": {"managed": (1, 4096)},
+    "pool.managed-on-device-3": {"managed": (1, 4096)},
     "capture.ended": {"graph": (1, 4096)},
     "capture.freed": {},
     "import.released-once": {"physical": (1, 4096)},
@@ -221,6 +223,8 @@ def test_all_stories_are_told():
     assert told >= {moment for moment in STORIES if not moment.startswith(("node", "green"))}
 
 
-def test_memory_from_a_pool_is_on_the_device_of_the_pool():
-    (site,) = results("stories").files["pool.of-device-3"]["sites"]
-    assert site["device"] == 3
+@pytest.mark.parametrize("moment, device", [
+    ("pool.of-device-3", 3), ("pool.managed-on-device-3", 3), ("pool.managed", 0)])
+def test_memory_from_a_pool_is_on_the_device_of_the_pool(moment, device):
+    (site,) = results("stories").files[moment]["sites"]
+    assert site["device"] == device
