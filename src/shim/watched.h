@@ -25,7 +25,7 @@ struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream);
             struct gos_call call = gos_watched_failed(GOS_EP_##symbol, stream);                    \
             while (gos_call_again(&call, result))                                                  \
                 result = GOS_REAL(symbol) arguments;                                               \
-            gos_call_done(&call, result);                                                          \
+            result = gos_call_done(&call, result);                                                 \
         }                                                                                          \
         return result;                                                                             \
     }
