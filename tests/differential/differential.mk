@@ -1,5 +1,5 @@
 # One host for each way to reach the driver, and one that also links cudart.
-differential_sources := diff_books.c diff_context.c diff_graph.c diff_log.c diff_memory.c \
+differential_sources := diff_books.c diff_context.c diff_graph.c diff_limit.c diff_log.c diff_memory.c \
                         diff_pool.c diff_stream.c diff_vmm.c differential.c
 differential_dir := $(BUILD)/tests/differential
 differential_objects := $(differential_sources:%.c=$(differential_dir)/%.o)
