@@ -123,7 +123,7 @@ $(BUILD)/src/%.o: src/%.S $(flags_stamp)
 # ---- tests ------------------------------------------------------------------
 
 include $(wildcard tests/sim/sim.mk)
-include tests/programs/programs.mk tests/programs/broke.mk tests/programs/cudart.mk tests/differential/differential.mk tests/rows/rows.mk
+include tests/programs/programs.mk tests/programs/broke.mk tests/programs/cudart.mk tests/programs/own.mk tests/differential/differential.mk tests/rows/rows.mk
 include tests/bench/bench.mk
 
 # tests/<kind>/*.mk add to <kind>_tests; each name is a source and a binary of
