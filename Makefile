@@ -123,7 +123,7 @@ $(BUILD)/src/%.o: src/%.S $(flags_stamp)
 # ---- tests ------------------------------------------------------------------
 
 include $(wildcard tests/sim/sim.mk)
-include tests/programs/programs.mk tests/programs/broke.mk tests/programs/cudart.mk tests/differential/differential.mk tests/rows/rows.mk
+include tests/programs/programs.mk tests/programs/broke.mk tests/programs/cudart.mk tests/programs/own.mk tests/differential/differential.mk tests/rows/rows.mk
 include tests/bench/bench.mk
 
 # tests/<kind>/*.mk add to <kind>_tests; each name is a source and a binary of
@@ -180,13 +180,15 @@ asan: ## all kinds of tests under the address and undefined-behaviour sanitizers
 # An empty libunwind, so that hosts use libgcc's: what libunwind does at a thread's
 # end comes after the thread sanitizer has forgotten the thread, and falls over it.
 tsan: ## the same under the thread sanitizer
-	$(quiet)mkdir -p $(BUILD)-tsan/sim && : >$(BUILD)-tsan/sim/libunwind.so.8
+	$(quiet)for folder in sim tests/rows; do \
+	    mkdir -p $(BUILD)-tsan/$$folder && : >$(BUILD)-tsan/$$folder/libunwind.so.8; done
 	$(quiet)$(MAKE) -k BUILD=$(BUILD)-tsan CPPFLAGS='-DGOS_DEBUG' CFLAGS='-O1 -g' \
 	    SANITIZE='-fsanitize=thread' unit stress inside
 
 inside: sim $(inside_hosts) ## hosts that have the library inside, as asan and tsan run them
 	$(quiet)BUILD='$(BUILD)' PYTHON='$(PYTHON)' GOS_LOAD_PATHS=inside scripts/run-hosts.sh -k inside \
-	    tests/integration/test_scenarios.py tests/integration/test_tracking.py
+	    tests/integration/test_scenarios.py tests/integration/test_tracking.py \
+	    tests/integration/test_rows.py tests/integration/test_differential.py
 
 check-aarch64: ## build for aarch64 and run the tests in qemu (skipped without the tools)
 	$(quiet)BUILD='$(BUILD)-aarch64' PYTHON='$(PYTHON)' scripts/check-aarch64.sh || [ $$? -eq 77 ]

@@ -81,6 +81,8 @@ scripts/run-tests.sh $binaries || status=1
 # another program of its kind), and what takes a minute there.
 BUILD=$build scripts/run-hosts.sh tests/integration/test_lookup.py \
     tests/integration/test_scenarios.py tests/integration/test_tracking.py \
+    tests/integration/test_rows.py tests/integration/test_differential.py \
+    tests/integration/test_books.py \
     -k 'not address_space and not other_process and not keeps_more and not ctypes and not jemalloc' ||
     status=1
 exit $status

@@ -6,7 +6,7 @@
 #   demo.sh      BUILD=dir  JOBS=n  GPUOOMSHIM_*=…
 set -u
 cd "$(dirname "$0")/.." || exit 1
-build=${BUILD:-build}
+mkdir -p "${BUILD:-build}" && build=$(cd "${BUILD:-build}" && pwd) || exit 1
 jobs=${JOBS:-$(nproc)}
 
 # shellcheck source=scripts/needs.sh
@@ -45,8 +45,8 @@ install_missing || exit 1
 echo "demo: building in $build (the first time takes a minute)"
 make -j"$jobs" BUILD="$build" WERROR=0 all >/dev/null || die "the build failed"
 
-library=$PWD/$build/libgpuoomshim.so
-reports=${GPUOOMSHIM_REPORT_DIR:-$PWD/$build/demo}
+library=$build/libgpuoomshim.so
+reports=${GPUOOMSHIM_REPORT_DIR:-$build/demo}
 mkdir -p "$reports" || die "$reports cannot be made"
 rm -f "$reports"/gpuoomshim.*.txt "$reports"/gpuoomshim.*.json
 export GPUOOMSHIM_REPORT_DIR=$reports
@@ -60,7 +60,7 @@ else
     python=$(command -v python3)
     make -j"$jobs" BUILD="$build" WERROR=0 sim >/dev/null || die "the simulated GPU did not build"
     echo "demo: no GPU with torch here: running $program on the simulated GPU (16 GiB)"
-    LD_LIBRARY_PATH=$PWD/$build/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} LD_PRELOAD=$library \
+    LD_LIBRARY_PATH=$build/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} LD_PRELOAD=$library \
         "$python" $program
 fi
 status=$?

@@ -15,6 +15,10 @@ has_header() {
         ${CC:-cc} -E -x c - >/dev/null 2>&1
 }
 
+has_library() {
+    python3 -c "import ctypes; ctypes.CDLL('$1')"
+}
+
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
@@ -62,7 +66,7 @@ need_build() {
     need 'command -v python3' python3
     need 'has_header uthash.h' uthash-dev
     need 'has_header jansson.h' libjansson-dev
-    need 'has_header libunwind.h' libunwind-dev
+    need 'has_library libunwind.so.8' libunwind8
 }
 
 # A python with the modules, on stdout: the system's, any other, or a new venv

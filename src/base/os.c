@@ -63,6 +63,11 @@ static int rename_raw(const char *from, const char *to)
     return (int)call4(SYS_renameat, AT_FDCWD, (long)from, AT_FDCWD, (long)to);
 }
 
+static int link_raw(const char *path, const char *name)
+{
+    return (int)gos_syscall(SYS_linkat, AT_FDCWD, (long)path, AT_FDCWD, (long)name, 0, 0);
+}
+
 static int unlink_raw(const char *path)
 {
     return (int)call3(SYS_unlinkat, AT_FDCWD, (long)path, 0);
@@ -184,6 +189,7 @@ struct gos_os gos_os = {
     .close = close_raw,
     .sync = sync_raw,
     .rename = rename_raw,
+    .link = link_raw,
     .unlink = unlink_raw,
     .readlink = readlink_raw,
     .list = list_raw,

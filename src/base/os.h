@@ -23,6 +23,8 @@ struct gos_os {
     int (*close)(int fd);
     int (*sync)(int fd);
     int (*rename)(const char *from, const char *to);
+    /* A second name for a file; -EEXIST when anything has that name. */
+    int (*link)(const char *path, const char *name);
     int (*unlink)(const char *path);
     /* The link's text, not terminated; bytes written. */
     ssize_t (*readlink)(const char *path, char *buffer, size_t bytes);

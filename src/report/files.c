@@ -213,11 +213,24 @@ int gos_draft_publish(struct gos_draft *draft, const char *path)
     return result < 0 ? result : 0;
 }
 
-int gos_files_claim(const char *path)
+static int claim(const char *path)
 {
     int fd = create(path);
     if (fd < 0)
         return fd;
     (void)gos_os.close(fd);
     return 0;
+}
+
+/* FAT, some network and user-space file systems, and filters of system calls. */
+static bool knows_no_links(int result)
+{
+    return result == -EPERM || result == -ENOSYS || result == -ENOTSUP || result == -EMLINK;
+}
+
+int gos_draft_name(const struct gos_draft *draft, const char *path, bool *whole)
+{
+    int result = gos_os.link(draft->path, path);
+    *whole = result == 0;
+    return knows_no_links(result) ? claim(path) : result;
 }

@@ -2,9 +2,9 @@
  * Files of reports: where they go, how they are named, how they appear.
  *
  * A file appears whole or not at all: it is written under a temporary name in
- * the same directory, synced and renamed.  No link is ever followed, nothing
- * that is not ours is overwritten, and only the owner may read (0600).
- * Hook context: yes; everything goes through gos_os.
+ * the same directory, synced, and then linked (a new name) or renamed (ours).  No link is ever
+ * followed, nothing that is not ours is overwritten, and only the owner may read (0600). Hook
+ * context: yes; everything goes through gos_os.
  */
 #ifndef GOS_REPORT_FILES_H
 #define GOS_REPORT_FILES_H
@@ -54,18 +54,19 @@ __attribute__((warn_unused_result)) int gos_draft_open(struct gos_draft *draft,
                                                        const char *directory);
 /* Sync and close; the file stays under its temporary name.  On failure it is removed. */
 __attribute__((warn_unused_result)) int gos_draft_seal(struct gos_draft *draft);
+/*
+ * Give the sealed draft a name besides its temporary one: -EEXIST when
+ * anything, be it a symbolic link, is there.  Where the file system has no
+ * second names, an empty file takes the name; then `whole` is false, and
+ * gos_draft_publish has to follow.
+ */
+__attribute__((warn_unused_result)) int gos_draft_name(const struct gos_draft *draft,
+                                                       const char *path, bool *whole);
 /* Give the sealed draft its name, replacing what we have there.  On failure it is removed. */
 __attribute__((warn_unused_result)) int gos_draft_publish(struct gos_draft *draft,
                                                           const char *path);
 /* Close and remove, in whatever state it is. */
 void gos_draft_drop(struct gos_draft *draft);
-
-/*
- * Make the name ours by creating an empty file: -EEXIST when anything, be it a
- * link, is there.  Sealed drafts first, then this, so that it is empty for a
- * moment only.
- */
-__attribute__((warn_unused_result)) int gos_files_claim(const char *path);
 
 /* "no space left on the device" for -ENOSPC …; for people. */
 const char *gos_files_error(int error);

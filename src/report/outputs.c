@@ -15,7 +15,8 @@ struct output {
     const char *extension;
     char *path; /* the report's, GOS_PATH_BYTES */
     bool wanted;
-    bool claimed; /* an empty file of ours bears the name */
+    bool claimed; /* a file of ours bears the name */
+    bool whole;   /* and it is the report */
     bool published;
     struct gos_draft draft;
 };
@@ -117,7 +118,7 @@ static void unclaim(struct outputs *outputs)
         struct output *output = &outputs->of[i];
         if (output->claimed)
             (void)gos_os.unlink(output->path);
-        output->claimed = false;
+        output->claimed = output->whole = false;
     }
 }
 
@@ -130,7 +131,7 @@ static int claim_number(struct outputs *outputs, uint32_t number)
             continue;
         result = name_output(outputs, output, number);
         if (result == 0 && !outputs->report->path_prefix) {
-            result = gos_files_claim(output->path);
+            result = gos_draft_name(&output->draft, output->path, &output->whole);
             output->claimed = result == 0;
         }
     }
@@ -151,11 +152,20 @@ static int claim(struct outputs *outputs)
     return result;
 }
 
+/* The temporary name goes. */
+static int publish_one(struct output *output)
+{
+    if (!output->whole)
+        return gos_draft_publish(&output->draft, output->path);
+    gos_draft_drop(&output->draft);
+    return 0;
+}
+
 static int publish(struct outputs *outputs)
 {
     for (unsigned i = 0; i < FORM_COUNT; i++) {
         struct output *output = &outputs->of[i];
-        int result = output->wanted ? gos_draft_publish(&output->draft, output->path) : 0;
+        int result = output->wanted ? publish_one(output) : 0;
         if (result < 0)
             return result;
         output->claimed = false;
@@ -165,8 +175,8 @@ static int publish(struct outputs *outputs)
 }
 
 /*
- * Between the name's claim and the rename an empty file bears it.  A signal
- * handler of the host that ends the process there would leave it behind.
+ * A signal handler of the host that ends the process in here would leave the
+ * temporary name behind, and, where files have one name, an empty report.
  */
 static int claim_and_publish(struct outputs *outputs)
 {

@@ -35,7 +35,7 @@ struct gos_report {
 /*
  * Write the files that GPUOOMSHIM_REPORT asks for, or rewrite them when the
  * report's paths are filled from an earlier call.  Temporary file in the same
- * directory, 0600, O_NOFOLLOW|O_EXCL, fsync, rename; a name that is taken by
+ * directory, 0600, O_NOFOLLOW|O_EXCL, fsync, link or rename; a name that is taken by
  * something else costs the next number.  If the directory cannot be written,
  * the temporary directory is tried and the log says so; if that fails too (or
  * the disk is full), one line on stderr says what to do and the first screen

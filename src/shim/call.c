@@ -32,15 +32,24 @@ static bool is_sampled_out(const struct gos_call *call)
     return call->kind == GOS_KIND_POOL && !gos_sample_takes(call->bytes);
 }
 
+/* What comes from a pool is what the pool is made of, and the graph's while one is captured. */
+static enum gos_kind kind_of(const struct gos_call *call, const struct gos_place *place)
+{
+    if (call->kind != GOS_KIND_POOL)
+        return (enum gos_kind)call->kind;
+    if (gos_place_is_captured(call->stream))
+        return GOS_KIND_GRAPH;
+    if (place->is_managed)
+        return GOS_KIND_MANAGED;
+    bool is_pinned = call->pool && place->device == GOS_DEVICE_HOST;
+    return is_pinned ? GOS_KIND_HOST : GOS_KIND_POOL;
+}
+
 static void record(const struct gos_call *call, uint64_t address)
 {
     struct gos_place place = place_of(call);
-    enum gos_kind kind = (enum gos_kind)call->kind;
+    enum gos_kind kind = kind_of(call, &place);
 
-    if (kind == GOS_KIND_POOL && gos_place_is_captured(call->stream))
-        kind = GOS_KIND_GRAPH;
-    else if (kind == GOS_KIND_POOL && call->pool && place.device == GOS_DEVICE_HOST)
-        kind = GOS_KIND_HOST; /* a pool of pinned memory */
     struct gos_allocation allocation = {
         .address = address,
         .bytes = call->bytes,

@@ -6,6 +6,7 @@
 #include "../base/module.h"
 #include "../base/residence.h"
 #include "../base/thread.h"
+#include "state.h"
 
 /*
  * A process may hold several libcudart (torchvision brings its own; CUDA 12
@@ -137,6 +138,7 @@ static void *real_of(enum gos_entrypoint entry, const void *caller_address)
 
 struct gos_api_mark gos_api_enter(enum gos_entrypoint entry, const void *caller)
 {
+    gos_shim_notice_fork();
     struct gos_api_mark mark = {gos_thread.api, gos_thread.api_caller, real_of(entry, caller)};
 
     if (!gos_thread.api) {

@@ -9,6 +9,7 @@
 
 CUresult CUDAAPI cuInit(unsigned int Flags)
 {
+    gos_shim_notice_fork();
     CUresult result = GOS_REAL(cuInit)(Flags);
 
     if (result == CUDA_SUCCESS)

@@ -8,12 +8,10 @@
 #include "../track/pool.h"
 #include "place.h"
 
-static void seen(CUmemoryPool pool, uint32_t device, bool is_default, bool imported)
+static void seen(CUmemoryPool pool, struct gos_pool_info info)
 {
-    gos_pool_seen(&(struct gos_pool_info){.pool = (uint64_t)(uintptr_t)pool,
-                                          .device = device,
-                                          .is_default = is_default,
-                                          .imported = imported});
+    info.pool = (uint64_t)(uintptr_t)pool;
+    gos_pool_seen(&info);
 }
 
 static uint32_t device_of(const CUmemLocation *location)
@@ -22,6 +20,12 @@ static uint32_t device_of(const CUmemLocation *location)
                      location->id < GOS_DEVICE_MAX;
 
     return on_device ? (uint32_t)location->id : GOS_DEVICE_HOST;
+}
+
+/* CU_MEM_ALLOCATION_TYPE_MANAGED: in headers since 13.0. */
+static bool is_managed(CUmemAllocationType type)
+{
+    return (int)type == 2;
 }
 
 /* A pool itself takes no memory before the first allocation from it. */
@@ -34,7 +38,8 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
         result = GOS_REAL(cuMemPoolCreate)(pool, poolProps);
     while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && pool && poolProps && gos_shim_active())
-        seen(*pool, device_of(&poolProps->location), false, false);
+        seen(*pool, (struct gos_pool_info){.device = device_of(&poolProps->location),
+                                           .is_managed = is_managed(poolProps->allocType)});
     return gos_call_done(&call, result);
 }
 
@@ -60,38 +65,39 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
         result = GOS_REAL(cuMemPoolImportFromShareableHandle)(pool_out, handle, handleType, flags);
     while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && pool_out && gos_shim_active())
-        seen(*pool_out, gos_place_of_context().device, false, true);
+        seen(*pool_out,
+             (struct gos_pool_info){.device = gos_place_of_context().device, .imported = true});
     return gos_call_done(&call, result);
 }
 
 /* --- the pools of a device ---------------------------------------------------------------------
  */
 
-static CUresult got(CUresult result, const CUmemoryPool *pool, const CUmemLocation *location,
-                    bool is_default)
+static CUresult got(CUresult result, const CUmemoryPool *pool, struct gos_pool_info info)
 {
-    if (result == CUDA_SUCCESS && pool && location && gos_shim_active())
-        seen(*pool, device_of(location), is_default, false);
+    if (result == CUDA_SUCCESS && pool && gos_shim_active())
+        seen(*pool, info);
     return result;
 }
 
-static CUmemLocation on_device(CUdevice device)
+static struct gos_pool_info on_device(CUdevice device)
 {
-    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+    bool fits = device >= 0 && device < GOS_DEVICE_MAX;
+
+    return (struct gos_pool_info){.device = fits ? (uint32_t)device : GOS_DEVICE_HOST};
 }
 
 CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
-    CUmemLocation location = on_device(dev);
-
-    return got(GOS_REAL(cuDeviceGetMemPool)(pool, dev), pool, &location, false);
+    return got(GOS_REAL(cuDeviceGetMemPool)(pool, dev), pool, on_device(dev));
 }
 
 CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
 {
-    CUmemLocation location = on_device(dev);
+    struct gos_pool_info info = on_device(dev);
 
-    return got(GOS_REAL(cuDeviceGetDefaultMemPool)(pool_out, dev), pool_out, &location, true);
+    info.is_default = true;
+    return got(GOS_REAL(cuDeviceGetDefaultMemPool)(pool_out, dev), pool_out, info);
 }
 
 /* Streams of the device allocate from another pool now: what threads remembered is stale. */
@@ -108,17 +114,25 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 }
 
 #if CUDA_VERSION >= 13000
+static struct gos_pool_info at(const CUmemLocation *location, CUmemAllocationType type)
+{
+    return (struct gos_pool_info){.device = location ? device_of(location) : GOS_DEVICE_HOST,
+                                  .is_managed = is_managed(type)};
+}
+
 CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location,
                                  CUmemAllocationType type)
 {
-    return got(GOS_REAL(cuMemGetMemPool)(pool, location, type), pool, location, false);
+    return got(GOS_REAL(cuMemGetMemPool)(pool, location, type), pool, at(location, type));
 }
 
 CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
                                         CUmemAllocationType type)
 {
-    return got(GOS_REAL(cuMemGetDefaultMemPool)(pool_out, location, type), pool_out, location,
-               true);
+    struct gos_pool_info info = at(location, type);
+
+    info.is_default = true;
+    return got(GOS_REAL(cuMemGetDefaultMemPool)(pool_out, location, type), pool_out, info);
 }
 
 CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,

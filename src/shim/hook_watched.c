@@ -19,6 +19,15 @@ WATCHED(cuGreenCtxStreamCreate,
 
 WATCHED(cuEventCreate, (CUevent * phEvent, unsigned int Flags), (phEvent, Flags))
 
+WATCHED(cuIpcGetEventHandle, (CUipcEventHandle * pHandle, CUevent event), (pHandle, event))
+
+WATCHED(cuIpcOpenEventHandle, (CUevent * phEvent, CUipcEventHandle handle), (phEvent, handle))
+
+WATCHED(cuImportExternalSemaphore,
+        (CUexternalSemaphore * extSem_out,
+         const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *semHandleDesc),
+        (extSem_out, semHandleDesc))
+
 WATCHED(cuTexObjectCreate,
         (CUtexObject * pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
          const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc),

@@ -11,6 +11,7 @@ shim_sources := \
     hook_context.c \
     hook_device.c \
     hook_graph.c \
+    hook_graph_kernel.c \
     hook_host.c \
     hook_info.c \
     hook_launch.c \

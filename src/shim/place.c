@@ -62,7 +62,8 @@ struct gos_place gos_place_of_context(void)
     if (context && last_context.place.context == context && last_context.generation == generation)
         return last_context.place;
 
-    struct gos_place place = {GOS_DEVICE_HOST, GOS_HOME_UNKNOWN, context};
+    struct gos_place place = {
+        .device = GOS_DEVICE_HOST, .home = GOS_HOME_UNKNOWN, .context = context};
     if (context) {
         place.device = device_of_current();
         place.home = gos_home_intern(&(struct gos_home){.context = context});
@@ -114,6 +115,13 @@ static bool is_last_stream(uint64_t stream, uint64_t pool, uint64_t generation)
            last_stream.generation == generation;
 }
 
+/* A pool says where its memory is, unless it is managed and prefers no device. */
+static bool tells_device(uint64_t pool, struct gos_pool_info *info)
+{
+    return pool && gos_pool_find(pool, info) &&
+           !(info->is_managed && info->device >= GOS_DEVICE_MAX);
+}
+
 static struct gos_place place_of_stream(uint64_t stream, uint64_t pool,
                                         const struct gos_place *current)
 {
@@ -121,12 +129,13 @@ static struct gos_place place_of_stream(uint64_t stream, uint64_t pool,
     struct gos_pool_info info = {.pool = pool};
 
     place.context = context_of_stream(stream, current);
-    if (pool && gos_pool_find(pool, &info))
+    if (tells_device(pool, &info))
         place.device = info.device;
     else if (place.context != current->context)
         place.device = device_of(place.context);
     if (!pool)
         info.pool = current_pool(place.device);
+    place.is_managed = info.is_managed;
     place.home = gos_home_intern(&(struct gos_home){.stream = stream, .pool = info.pool});
     return place;
 }

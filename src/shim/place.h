@@ -11,6 +11,7 @@
 struct gos_place {
     uint32_t device; /* ordinal; GOS_DEVICE_HOST when no context tells */
     uint16_t home;
+    bool is_managed; /* from a pool of managed memory */
     uint64_t context;
 };
 

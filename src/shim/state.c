@@ -50,6 +50,7 @@ static void read_settings(void)
 
 bool gos_shim_enabled(void)
 {
+    gos_shim_notice_fork();
     if (atomic_load_explicit(&settings_read, memory_order_acquire) != 2)
         read_settings();
     return !gos_options.disable;
@@ -85,6 +86,38 @@ static void start_afresh_in_child(void)
     gos_report_reset_after_fork();
     gos_failure_reset_after_fork();
     gos_rehearsal_reset_after_fork();
+}
+
+_Atomic bool gos_shim_watches_fork;
+static _Atomic int
+    process; /* whose threads hold the locks: a pid, negative while it starts afresh */
+
+/*
+ * The handler is registered by cuInit, not in dlsym, where glibc could have to
+ * allocate for it.  Until then the pid tells.
+ */
+void gos_shim_notice_fork_slow(void)
+{
+    int self = gos_os.pid();
+    int owner = atomic_load(&process);
+
+    while (owner != self) {
+        if (owner == -self) {
+            gos_os.sleep_ns(1000);
+            owner = atomic_load(&process);
+        } else if (atomic_compare_exchange_strong(&process, &owner, -self)) {
+            if (owner != 0)
+                start_afresh_in_child();
+            atomic_store(&process, self);
+            return;
+        }
+    }
+}
+
+static void watch_fork(void)
+{
+    __register_atfork(NULL, NULL, start_afresh_in_child, &__dso_handle);
+    atomic_store(&gos_shim_watches_fork, true);
 }
 
 /*
@@ -134,11 +167,11 @@ void gos_shim_start(void)
         return;
     if (!enabled)
         return;
+    watch_fork();
     atomic_store(&initialised_pid, gos_os.pid());
     gos_entrypoint_bind();
     open_helpers();
     gos_rehearsal_open();
-    __register_atfork(NULL, NULL, start_afresh_in_child, &__dso_handle);
     __cxa_atexit(end, NULL, &__dso_handle);
     gos_log(GOS_LOG_INFO, "watching; stacks by %s", gos_unwind_name());
 }

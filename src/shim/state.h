@@ -25,6 +25,19 @@ static inline bool gos_shim_active(void)
 }
 
 /*
+ * Whoever may come in before the first cuInit and takes a lock of ours calls
+ * this first.  In a child of a process that forked before then, it starts
+ * afresh: a thread that the child does not have may have held the lock.
+ */
+extern _Atomic bool gos_shim_watches_fork;
+void gos_shim_notice_fork_slow(void);
+static inline void gos_shim_notice_fork(void)
+{
+    if (!atomic_load_explicit(&gos_shim_watches_fork, memory_order_relaxed))
+        gos_shim_notice_fork_slow();
+}
+
+/*
  * False with GPUOOMSHIM_DISABLE=1: no pointer is substituted.  Reads the
  * settings on the first call; allowed inside dlsym.
  */

@@ -30,7 +30,7 @@ struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream, b
             struct gos_call call = gos_watched_failed(GOS_EP_##symbol, stream, injected);          \
             while (gos_call_again(&call, result))                                                  \
                 result = GOS_REAL(symbol) arguments;                                               \
-            gos_call_done(&call, result);                                                          \
+            result = gos_call_done(&call, result);                                                 \
         }                                                                                          \
         return result;                                                                             \
     }

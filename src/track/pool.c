@@ -7,12 +7,19 @@ static struct gos_handle_slot slots[GOS_POOL_MAX];
 static struct gos_handle_map pools = GOS_HANDLE_MAP_INIT(slots);
 
 /* All of a pool's facts in one number, so that a lock-free reader sees them together. */
-enum { SITE_SHIFT = 32, DEFAULT_BIT = 1 << 8, IMPORTED_BIT = 1 << 9, DEVICE_MASK = 0xff };
+enum {
+    SITE_SHIFT = 32,
+    DEFAULT_BIT = 1 << 8,
+    IMPORTED_BIT = 1 << 9,
+    MANAGED_BIT = 1 << 10,
+    DEVICE_MASK = 0xff
+};
 
 static uint64_t pack(const struct gos_pool_info *info)
 {
     return (uint64_t)info->site << SITE_SHIFT | (info->is_default ? DEFAULT_BIT : 0u) |
-           (info->imported ? IMPORTED_BIT : 0u) | (info->device & DEVICE_MASK);
+           (info->imported ? IMPORTED_BIT : 0u) | (info->is_managed ? MANAGED_BIT : 0u) |
+           (info->device & DEVICE_MASK);
 }
 
 static struct gos_pool_info unpack(uint64_t pool, uint64_t value)
@@ -22,6 +29,7 @@ static struct gos_pool_info unpack(uint64_t pool, uint64_t value)
         .device = (uint32_t)value & DEVICE_MASK,
         .is_default = value & DEFAULT_BIT,
         .imported = value & IMPORTED_BIT,
+        .is_managed = value & MANAGED_BIT,
         .site = (uint32_t)(value >> SITE_SHIFT),
     };
 }
@@ -30,6 +38,7 @@ static struct gos_pool_info merge(struct gos_pool_info known, const struct gos_p
 {
     known.is_default |= seen->is_default;
     known.imported |= seen->imported;
+    known.is_managed |= seen->is_managed;
     if (!known.site)
         known.site = seen->site;
     return known;
@@ -74,7 +83,7 @@ static bool append(uint64_t pool, uint64_t value, void *arg)
 {
     struct list *list = arg;
 
-    if ((value & DEVICE_MASK) >= GOS_DEVICE_MAX)
+    if ((value & DEVICE_MASK) >= GOS_DEVICE_MAX || (value & MANAGED_BIT))
         return true;
     if (list->count == list->max)
         return false;

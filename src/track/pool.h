@@ -22,6 +22,7 @@ struct gos_pool_info {
     uint64_t pool;
     uint32_t device; /* ordinal, or GOS_DEVICE_HOST */
     bool is_default; /* of its device */
+    bool is_managed; /* of managed memory; then the device is the preferred one, if any */
     bool imported;
     uint32_t site; /* where it was created, 0 for default pools */
 };
@@ -33,7 +34,7 @@ struct gos_pool_info {
 bool gos_pool_seen(const struct gos_pool_info *info);
 bool gos_pool_find(uint64_t pool, struct gos_pool_info *info);
 void gos_pool_destroyed(uint64_t pool);
-/* Pools of devices; those of host memory are left out. */
+/* Pools of device memory; those of host and managed memory are left out. */
 size_t gos_pool_list(struct gos_pool_info *pools, size_t max);
 
 /* In a forked child: pools, pending frees, contexts and captures are forgotten. */

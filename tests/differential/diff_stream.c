@@ -138,12 +138,16 @@ static void host_function(const struct diff_step *step)
     diff_result(cu.launch_host(stream->handle, note_order, (void *)(uintptr_t)++functions));
 }
 
-static void wait_until_done(CUstream stream)
+/* At most two seconds or so, once. */
+static void wait_until_done(struct diff_stream *stream)
 {
     struct timespec pause = {0, 50000};
 
-    for (int i = 0; i < 40000 && cu.stream_query(stream) == CUDA_ERROR_NOT_READY; i++)
+    for (int i = 0; i < 20000 && cu.stream_query(stream->handle) == CUDA_ERROR_NOT_READY; i++)
         nanosleep(&pause, NULL);
+    stream->busy = cu.stream_query(stream->handle) == CUDA_ERROR_NOT_READY;
+    if (stream->busy)
+        diff_say(" busy");
 }
 
 static void tell_order(void)
@@ -158,9 +162,11 @@ void diff_settle(void)
 {
     if (world.anything_held)
         return;
-    for (int i = 2; i < DIFF_STREAMS; i++)
-        if (world.streams[i].handle != NULL && !world.streams[i].in_capture)
-            wait_until_done(world.streams[i].handle);
+    for (int i = 2; i < DIFF_STREAMS; i++) {
+        struct diff_stream *stream = &world.streams[i];
+        if (stream->handle != NULL && !stream->in_capture && !stream->busy)
+            wait_until_done(stream);
+    }
     tell_order();
 }
 

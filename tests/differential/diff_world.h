@@ -54,6 +54,7 @@ struct diff_stream {
     int context;
     bool held; /* behind a gate, or behind a stream that is */
     bool in_capture;
+    bool busy; /* was waited for in vain, and is not again */
 };
 
 struct diff_event {

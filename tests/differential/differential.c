@@ -8,13 +8,15 @@
  *
  * A line of the file is "sequence SEED" or "thread step a b c".  Threads are
  * real, and take turns: the main thread hands each step to the one it names.
- * Where the books differ, a line on stderr and the exit status 3.
+ * Where the books differ, a line on stderr and the exit status 3; 4 where it
+ * took too long (diff_limit.h).
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff_limit.h"
 #include "diff_world.h"
 
 struct diff_world world;
@@ -115,6 +117,7 @@ static bool end_sequence(uint64_t seed, unsigned index, bool good)
 {
     struct diff_step step = {.thread = world.capture_thread, .name = "end"};
 
+    diff_limit_step(seed, index, step.name);
     diff_log_begin(seed, index, &step);
     run_on_thread(release_all, &step);
     diff_settle();
@@ -135,6 +138,7 @@ static void take_step(uint64_t seed, unsigned index, const struct diff_step *ste
         fprintf(stderr, "no such step: %d %s\n", step->thread, step->name);
         exit(2);
     }
+    diff_limit_step(seed, index, step->name);
     diff_log_begin(seed, index, step);
     run_on_thread(function, step);
     diff_settle();
@@ -209,6 +213,7 @@ int main(int count, char **words)
 
     if (file == NULL)
         return 2;
+    diff_limit_start();
     if (!open_devices()) {
         puts("no device");
         return 77;

@@ -31,6 +31,13 @@ def test_failures_of_ended_threads_do_not_pile_up(same, program):
     same(program("regress_threads_come_and_go"))
 
 
+def test_child_of_a_fork_in_a_lookup_looks_up(same):
+    """The line about the unusable value is what holds the first lookup up."""
+    run = same(PROGRAMS / "regress_fork_in_lookup.dlsym", env={"GPUOOMSHIM_STACK_DEPTH": "many"})
+    assert run.told("held_up") == [1]
+    assert "child ended with 0\n" in run.stdout
+
+
 def test_driver_that_was_closed_and_opened_elsewhere_is_used(same):
     run = same(PROGRAMS / "regress_driver_reopened.dlsym")
     assert "found without a driver 0\n" in run.stdout
@@ -51,6 +58,11 @@ def test_summary_and_screen_are_short_by_the_same_number(same, program):
     report = same(program("regress_physical_again")).report
     said = set(re.findall(r"[Ss]hort by +([0-9.]+ [A-Z]i?B)", report.text))
     assert len(said) == 1, said
+
+
+def test_error_of_a_repeated_launch_is_not_the_hosts(same, program):
+    run = same(program("regress_other_error"))
+    assert run.told("ended") == [1]
 
 
 def test_line_on_stderr_names_the_call_as_it_was_written(same, program):

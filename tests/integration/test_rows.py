@@ -13,10 +13,11 @@ import tempfile
 
 import pytest
 
-from hosts import BUILD, LOAD_PATHS, SHIM
+from hosts import BUILD, EMULATOR, LOAD_PATHS, emulated, library_variables
 
 ROWS = BUILD / "tests" / "rows"
-if not (ROWS / "stories").exists():
+STORY_HOST = "stories.inside" if LOAD_PATHS == ("inside",) else "stories"
+if not (ROWS / STORY_HOST).exists():
     pytest.skip("not built: there is no C++ compiler", allow_module_level=True)
 
 # Rows that pass out-of-memory on without a word: they only look, or give back.
@@ -71,11 +72,23 @@ ENDS_CONTEXT = {"cuCtxDestroy", "cuCtxDestroy_v2", "cuCtxDetach", "cuDevicePrima
                 "cuDevicePrimaryCtxReset_v2"}
 
 
+def run_host(program, word, variables):
+    """The program on the drivers that log, here or in the emulator."""
+    variables = {**variables, "LD_LIBRARY_PATH": str(ROWS)}
+    command = [ROWS / program, word]
+    environment = {**os.environ, **variables}
+    if EMULATOR:
+        command = emulated(command, variables)
+        environment = {name: value for name, value in environment.items()
+                       if not name.startswith("LD_")}
+    return subprocess.run([str(one) for one in command], env=environment, timeout=300,
+                          capture_output=True, text=True, check=False)
+
+
 def listed(path):
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(ROWS)}
-    text = subprocess.run([ROWS / f"rows.{path}", "--list"], env=environment, check=True,
-                          capture_output=True, text=True).stdout
-    return [tuple(line.split()) for line in text.splitlines()]
+    process = run_host(f"rows.{path}", "--list", {})
+    assert process.returncode == 0 and process.stdout, process.stderr
+    return [tuple(line.split()) for line in process.stdout.splitlines()]
 
 
 def live(snapshot):
@@ -87,13 +100,11 @@ def live(snapshot):
 
 
 def run_preloaded(program, folder):
-    environment = {
-        **os.environ, "LD_LIBRARY_PATH": str(ROWS), "LD_PRELOAD": str(SHIM),
+    return run_host(program, folder, {
+        **library_variables([program], preload=True, sim=False),
         "GPUOOMSHIM_REPORT_DIR": folder, "GPUOOMSHIM_REPORT": "json",
         "GPUOOMSHIM_REPORT_MAX": "100000", "GPUOOMSHIM_RETRY": "off", "GPUOOMSHIM_LOG": "error",
-    }
-    return subprocess.run([ROWS / program, folder], env=environment, timeout=120,
-                          capture_output=True, text=True, check=False)
+    })
 
 
 class Results:
@@ -195,6 +206,8 @@ STORIES = {
     "pool.freed": {},
     "pool.of-device-3": {"pool": (1, 4096)},
     "pool.of-host": {"host": (1, 4096)},
+    "pool.managed": {"managed": (1, 4096)},
+    "pool.managed-on-device-3": {"managed": (1, 4096)},
     "capture.ended": {"graph": (1, 4096)},
     "capture.freed": {},
     "import.released-once": {"physical": (1, 4096)},
@@ -206,21 +219,26 @@ STORIES = {
 }
 
 
+@pytest.mark.parametrize("story_host", [STORY_HOST])
 @pytest.mark.parametrize("moment", STORIES)
-def test_moment_of_a_story(moment):
-    run = results("stories")
+def test_moment_of_a_story(moment, story_host):
+    run = results(story_host)
     assert run.code == 0, run.stderr
     if moment not in run.snapshots:
         pytest.skip("not in the headers of this toolkit")
     assert run.snapshots[moment] == STORIES[moment]
 
 
-def test_all_stories_are_told():
-    told = set(results("stories").snapshots)
+@pytest.mark.parametrize("story_host", [STORY_HOST])
+def test_all_stories_are_told(story_host):
+    told = set(results(story_host).snapshots)
     assert told <= set(STORIES)
     assert told >= {moment for moment in STORIES if not moment.startswith(("node", "green"))}
 
 
-def test_memory_from_a_pool_is_on_the_device_of_the_pool():
-    (site,) = results("stories").files["pool.of-device-3"]["sites"]
-    assert site["device"] == 3
+@pytest.mark.parametrize("story_host", [STORY_HOST])
+@pytest.mark.parametrize("moment, device", [
+    ("pool.of-device-3", 3), ("pool.managed-on-device-3", 3), ("pool.managed", 0)])
+def test_memory_from_a_pool_is_on_the_device_of_the_pool(moment, device, story_host):
+    (site,) = results(story_host).files[moment]["sites"]
+    assert site["device"] == device

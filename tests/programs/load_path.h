@@ -16,6 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* What one host needs besides: defined before this is included. */
+#ifndef HOST_FUNCTIONS
+#define HOST_FUNCTIONS(F)
+#endif
+
 /* F(member, name as written in a program): cuda.h's macros choose the ABI. */
 #define DRIVER_FUNCTIONS(F)                                                                        \
     F(init, cuInit)                                                                                \
@@ -60,7 +65,8 @@
     F(launch_host_func, cuLaunchHostFunc)                                                          \
     F(launch_kernel, cuLaunchKernel)                                                               \
     F(module_load_data, cuModuleLoadData)                                                          \
-    F(module_get_function, cuModuleGetFunction)
+    F(module_get_function, cuModuleGetFunction)                                                    \
+    HOST_FUNCTIONS(F)
 
 struct driver {
 #define MEMBER(member, function) __typeof__(&function) member;

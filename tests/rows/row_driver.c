@@ -71,8 +71,7 @@ static int look_up(const uint64_t *words)
 
 static int answer(int row, const uint64_t *words)
 {
-    row_calls[row].count++;
-    memcpy(row_calls[row].words, words, sizeof row_calls[row].words);
+    row_call_note(&row_calls[row], &row_script, words, row == row_script.row);
     if (row_script.result != CUDA_SUCCESS)
         return row_script.result;
     if (row == ROW_cuGetProcAddress || row == ROW_cuGetProcAddress_v2)

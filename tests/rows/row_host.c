@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "declarations.h"
+#include "row_abi.h"
 #include "row_plans.h"
 #include "rows.h"
 
@@ -150,17 +151,25 @@ __attribute__((format(printf, 2, 3))) static void wrong(int row, const char *for
     printf("\n");
 }
 
-/* The words of the x86-64 ABI: six in registers, the rest and large structures on the stack. */
+static bool is_behind_pointer(int row, int i)
+{
+    return ROW_LARGE_BEHIND_POINTER && row_signatures[row].parameters[i].bytes > 16;
+}
+
+static int words_of(int row, int i)
+{
+    return is_behind_pointer(row, i) ? 1 : (row_signatures[row].parameters[i].bytes + 7) / 8;
+}
+
 static void place_parameters(struct trial *trial)
 {
-    const struct row_signature *signature = &row_signatures[trial->row];
-    int in_register = 0, on_stack = 6;
+    int in_register = 0, on_stack = ROW_REGISTERS;
 
-    for (int i = 0; i < signature->count; i++) {
-        int words = (signature->parameters[i].bytes + 7) / 8;
-        bool fits = words == 1 && in_register < 6;
+    for (int i = 0; i < row_signatures[trial->row].count; i++) {
+        int words = words_of(trial->row, i);
+        bool fits = words <= 2 && in_register + words <= ROW_REGISTERS;
         trial->slots[i] = fits ? in_register : on_stack;
-        in_register += fits;
+        in_register += fits ? words : 0;
         on_stack += fits ? 0 : words;
     }
 }
@@ -170,18 +179,29 @@ static uint64_t argument(struct trial *trial, int i)
 {
     const struct row_parameter *parameter = &row_signatures[trial->row].parameters[i];
 
-    if (parameter->is_pointer)
+    if (parameter->is_pointer || is_behind_pointer(trial->row, i))
         return (uint64_t)(uintptr_t)trial->buffers[i];
     return parameter->bytes == 8 ? (uint64_t)0x1000 * (unsigned)(i + 1) : (uint64_t)(i + 1);
+}
+
+static void fill_structure(struct trial *trial, int i)
+{
+    uint8_t bytes = row_signatures[trial->row].parameters[i].bytes;
+
+    trial->script.structure_slot = trial->slots[i];
+    trial->script.structure_bytes = bytes;
+    for (int b = 0; b < bytes; b++)
+        trial->buffers[i][b] = (unsigned char)(0xa0 + b);
 }
 
 static void fill_parameters(struct trial *trial)
 {
     for (int i = 0; i < row_signatures[trial->row].count; i++) {
-        int words = (row_signatures[trial->row].parameters[i].bytes + 7) / 8;
         trial->words[trial->slots[i]] = argument(trial, i);
-        for (int w = 1; w < words; w++)
+        for (int w = 1; w < words_of(trial->row, i); w++)
             trial->words[trial->slots[i] + w] = (uint64_t)(0xa0 + i * 16 + w);
+        if (is_behind_pointer(trial->row, i))
+            fill_structure(trial, i);
     }
 }
 
@@ -232,18 +252,32 @@ static uint64_t mask_of(int row, int i)
     return row_signatures[row].parameters[i].bytes == 4 ? UINT32_MAX : UINT64_MAX;
 }
 
-static void check_arguments(const struct trial *trial)
+static void check_words(const struct trial *trial, int i)
 {
     const struct row_call *seen = call_of(trial->row);
+    int end = trial->slots[i] + words_of(trial->row, i);
 
-    for (int i = 0; i < row_signatures[trial->row].count; i++) {
-        int words = (row_signatures[trial->row].parameters[i].bytes + 7) / 8;
-        for (int slot = trial->slots[i]; slot < trial->slots[i] + words; slot++)
-            if ((seen->words[slot] ^ trial->words[slot]) & mask_of(trial->row, i))
-                wrong(trial->row, "argument %d became 0x%llx instead of 0x%llx", i,
-                      (unsigned long long)seen->words[slot],
-                      (unsigned long long)trial->words[slot]);
-    }
+    for (int slot = trial->slots[i]; slot < end; slot++)
+        if ((seen->words[slot] ^ trial->words[slot]) & mask_of(trial->row, i))
+            wrong(trial->row, "argument %d became 0x%llx instead of 0x%llx", i,
+                  (unsigned long long)seen->words[slot], (unsigned long long)trial->words[slot]);
+}
+
+/* The pointer is to a copy, and may be another each time. */
+static void check_structure(const struct trial *trial, int i)
+{
+    if (memcmp(call_of(trial->row)->structure, trial->buffers[i],
+               row_signatures[trial->row].parameters[i].bytes) != 0)
+        wrong(trial->row, "argument %d, a structure, became another", i);
+}
+
+static void check_arguments(const struct trial *trial)
+{
+    for (int i = 0; i < row_signatures[trial->row].count; i++)
+        if (is_behind_pointer(trial->row, i))
+            check_structure(trial, i);
+        else
+            check_words(trial, i);
 }
 
 /* The library asks these itself, to know where and how much memory is; the runtime stand-in asks
@@ -278,12 +312,22 @@ static void check_buffers(const struct trial *trial, struct trial *was)
         wrong(trial->row, "changed what an argument points to (result %d)", trial->script.result);
 }
 
+/* In the object that the library's own functions are in: the library, or the host around it. */
+static bool is_of_library(const void *function, Dl_info *info)
+{
+    Dl_info library;
+
+    return function != NULL && gpuoomshim_snapshot != NULL &&
+           dladdr((void *)gpuoomshim_snapshot, &library) != 0 && dladdr(function, info) != 0 &&
+           info->dli_fbase == library.dli_fbase;
+}
+
 /* The one thing that we change: the pointer handed out is ours (row_dress asks for cuMemAlloc). */
 static void check_resolved(int row, const void *function)
 {
     Dl_info info;
 
-    if (dladdr(function, &info) == 0 || strstr(info.dli_fname, "gpuoomshim") == NULL)
+    if (!is_of_library(function, &info))
         wrong(row, "handed out a function that is not the library's");
 }
 
@@ -445,8 +489,7 @@ static void check_reached(int row)
 {
     Dl_info info;
 
-    if (functions[row] == NULL || dladdr((void *)functions[row], &info) == 0 ||
-        strstr(info.dli_fname, "gpuoomshim") == NULL)
+    if (!is_of_library((void *)functions[row], &info))
         wrong(row, "is not the library's");
     else if (info.dli_sname == NULL || strcmp(info.dli_sname, rows[row].symbol) != 0)
         wrong(row, "is %s", info.dli_sname);

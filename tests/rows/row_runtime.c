@@ -3,8 +3,6 @@
  * every function asks the driver for ROW_RUNTIME_BYTES on the way, as the library
  * sees the name that the programmer wrote only through the driver.
  */
-#include <string.h>
-
 #include <cuda.h>
 
 #include "declarations.h"
@@ -25,8 +23,7 @@ static int answer(int row, const uint64_t *words)
 {
     CUdeviceptr unused = 0;
 
-    runtime_calls[row].count++;
-    memcpy(runtime_calls[row].words, words, sizeof runtime_calls[row].words);
+    row_call_note(&runtime_calls[row], &runtime_script, words, true);
     if (runtime_script.result == CUDA_ERROR_OUT_OF_MEMORY)
         cuMemAlloc_v2(&unused, ROW_RUNTIME_BYTES);
     for (int i = 0; runtime_script.result == CUDA_SUCCESS && i < WRITE_MAX; i++)

@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-/* Six registers and ten words of stack: more than any row needs. */
+/* Registers and stack (row_abi.h): more than any row needs. */
 #define SLOT_COUNT 16
 #define WORDS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 
@@ -36,6 +37,9 @@ extern const struct row_signature row_signatures[];
 struct row_script {
     int row;    /* the one under test: the only one that writes */
     int result; /* of every row */
+    /* The word that points to a structure that travels so, and its size; 0 bytes: there is none. */
+    int structure_slot;
+    unsigned structure_bytes;
     struct {
         uint64_t *to; /* written on success: an out-parameter */
         uint64_t value;
@@ -46,6 +50,17 @@ struct row_script {
 struct row_call {
     int count;
     uint64_t words[SLOT_COUNT];
+    unsigned char structure[ROW_BUFFER_BYTES]; /* gone with the caller's frame, so copied */
 };
+
+static inline void row_call_note(struct row_call *call, const struct row_script *script,
+                                 const uint64_t *words, bool is_under_test)
+{
+    call->count++;
+    memcpy(call->words, words, sizeof call->words);
+    if (is_under_test && script->structure_bytes > 0)
+        memcpy(call->structure, (const void *)(uintptr_t)words[script->structure_slot],
+               script->structure_bytes);
+}
 
 #endif

@@ -110,19 +110,36 @@ static void pool_of_another_device_is_known_by_asking_for_it(void)
     cuMemFreeAsync(address, (CUstream)0x42000);
 }
 
-static void memory_from_a_pool_of_the_host_is_host_memory(void)
+static void memory_from_a_pool(const char *moment, const CUmemPoolProps *props, uint64_t number)
 {
-    CUmemPoolProps props = {.location = {.type = CU_MEM_LOCATION_TYPE_INVALID, .id = 0}};
     CUmemoryPool pool = NULL;
     CUdeviceptr address = 0;
 
-    writes(ROW_cuMemPoolCreate, &pool, 0x50000);
-    cuMemPoolCreate(&pool, &props);
-    writes(ROW_cuMemAllocFromPoolAsync, &address, 0x51000);
-    cuMemAllocFromPoolAsync(&address, 4096, pool, (CUstream)0x52000);
-    look("pool.of-host");
-    cuMemFreeAsync(address, (CUstream)0x52000);
+    writes(ROW_cuMemPoolCreate, &pool, number);
+    cuMemPoolCreate(&pool, props);
+    writes(ROW_cuMemAllocFromPoolAsync, &address, number + 0x1000);
+    cuMemAllocFromPoolAsync(&address, 4096, pool, (CUstream)(uintptr_t)(number + 0x2000));
+    look(moment);
+    cuMemFreeAsync(address, (CUstream)(uintptr_t)(number + 0x2000));
     cuMemPoolDestroy(pool);
+}
+
+static void memory_from_a_pool_of_the_host_is_host_memory(void)
+{
+    CUmemPoolProps props = {.location = {.type = CU_MEM_LOCATION_TYPE_INVALID, .id = 0}};
+
+    memory_from_a_pool("pool.of-host", &props, 0x50000);
+}
+
+/* The allocation type has a name since 13.0. */
+static void memory_from_a_pool_of_managed_memory_is_managed(void)
+{
+    CUmemPoolProps props = {.allocType = (CUmemAllocationType)2};
+
+    memory_from_a_pool("pool.managed", &props, 0xa0000);
+    props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    props.location.id = 3;
+    memory_from_a_pool("pool.managed-on-device-3", &props, 0xb0000);
 }
 
 static void memory_allocated_while_capturing_belongs_to_the_graph(void)
@@ -206,6 +223,7 @@ int main(int count, char **words)
     memory_in_a_destroyed_pool_lives_until_its_free();
     pool_of_another_device_is_known_by_asking_for_it();
     memory_from_a_pool_of_the_host_is_host_memory();
+    memory_from_a_pool_of_managed_memory_is_managed();
     memory_allocated_while_capturing_belongs_to_the_graph();
     handle_imported_here_and_known_keeps_its_bytes();
 #if CUDA_VERSION >= 12020

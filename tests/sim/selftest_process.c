@@ -369,6 +369,17 @@ static void trace_calls(void)
     unlink("/tmp/gpusim-selftest-trace");
 }
 
+static void take_time(void)
+{
+    struct timespec start, end;
+    CUdeviceptr address = 0;
+    start_driver();
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    CHECK_EQUAL(cu.cuMemAlloc_v2(&address, 4096), 0);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    CHECK((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000 >= 29);
+}
+
 static CUdeviceptr late_address;
 
 static void free_late(void)
@@ -473,6 +484,7 @@ TEST(resolver_says_why_it_has_nothing, resolve_nothing, NULL)
 TEST(ordered_failures_come_and_sticky_ones_stay, order_failures,
      "GPUSIM_FAIL=cuMemAlloc_v2:2:2,cuStreamCreate:700", NULL)
 TEST(calls_are_traced_and_counted, trace_calls, "GPUSIM_TRACE=/tmp/gpusim-selftest-trace", NULL)
+TEST(calls_take_their_time, take_time, "GPUSIM_CALL_TIME=30000", NULL)
 TEST(driver_is_gone_after_its_exit_handler, free_after_exit, NULL)
 TEST(threads_lose_no_memory, run_threads, NULL)
 TEST(zero_cost_gives_distinct_addresses, cost_nothing, "GPUSIM_ZERO_COST=1", NULL)
@@ -496,6 +508,7 @@ const struct CMUnitTest process_tests[] = {
     cmocka_unit_test(resolver_says_why_it_has_nothing),
     cmocka_unit_test(ordered_failures_come_and_sticky_ones_stay),
     cmocka_unit_test(calls_are_traced_and_counted),
+    cmocka_unit_test(calls_take_their_time),
     cmocka_unit_test(driver_is_gone_after_its_exit_handler),
     cmocka_unit_test(threads_lose_no_memory),
     cmocka_unit_test(zero_cost_gives_distinct_addresses),

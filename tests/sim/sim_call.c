@@ -138,8 +138,16 @@ static CUresult check_all(struct sim_thread *thread, enum sim_call_id id, unsign
     return result;
 }
 
+/* Before any lock: calls of several threads take their time side by side. */
+static void take_time(void)
+{
+    if (sim_settings.call_us != 0)
+        usleep((useconds_t)sim_settings.call_us);
+}
+
 bool sim_admit(enum sim_call_id id, unsigned needs)
 {
+    take_time();
     struct sim_thread *thread = sim_thread_self();
     if (!sim_settings.zero_cost)
         atomic_fetch_add_explicit(&calls[id], 1, memory_order_relaxed);

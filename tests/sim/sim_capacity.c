@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ROWS_MAX 256
@@ -247,11 +248,22 @@ unsigned sim_capacity_rows(int device, struct sim_row *rows, unsigned max)
     return count;
 }
 
+/* A signal handler may end the process on the thread that holds the lock: others sweep then. */
+static bool lock_table_for_leaving(void)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec++;
+    int result = pthread_mutex_timedlock(&table->lock, &limit);
+    if (result == EOWNERDEAD)
+        pthread_mutex_consistent(&table->lock);
+    return result == 0 || result == EOWNERDEAD;
+}
+
 void sim_capacity_leave(void)
 {
-    if (table == NULL)
+    if (table == NULL || !lock_table_for_leaving())
         return;
-    lock_table();
     if (own != NULL)
         memset(own, 0, sizeof(*own));
     own = NULL;

@@ -39,6 +39,7 @@ struct sim_settings {
     uint64_t reserved_bytes; /* GPUSIM_RESERVED, seen by NVML only */
     uint64_t module_bytes;   /* GPUSIM_MODULE, cost of a function's first launch */
     uint64_t host_bytes;     /* GPUSIM_HOST_MEMORY, 0: whatever is available */
+    uint64_t call_us;        /* GPUSIM_CALL_TIME, how long each call takes at least */
     int device_count;        /* GPUSIM_DEVICES */
     int driver_version;      /* GPUSIM_DRIVER_VERSION */
     bool zero_cost;          /* GPUSIM_ZERO_COST */

@@ -57,6 +57,9 @@ static void files_are_written_renamed_read_and_removed(void **state)
     assert_int_equal(gos_os_write_all(fd, "hello", 5), 0);
     assert_int_equal(gos_os.sync(fd), 0);
     assert_int_equal(gos_os.close(fd), 0);
+    assert_int_equal(gos_os.link(path, other), 0);
+    assert_int_equal(gos_os.link(path, other), -EEXIST);
+    assert_int_equal(gos_os.unlink(other), 0);
     assert_int_equal(gos_os.rename(path, other), 0);
     assert_int_equal(gos_os_read_file(path, buffer, sizeof(buffer)), -ENOENT);
     assert_int_equal(gos_os_read_file(other, buffer, sizeof(buffer)), 5);
@@ -78,6 +81,7 @@ static void failures_are_negative_errno_and_leave_errno_alone(void **state)
     assert_int_equal(gos_os.close(-1), -EBADF);
     assert_int_equal(gos_os.sync(-1), -EBADF);
     assert_int_equal(gos_os.rename("/nonexistent/a", "/nonexistent/b"), -ENOENT);
+    assert_int_equal(gos_os.link("/nonexistent/a", "/nonexistent/b"), -ENOENT);
     assert_int_equal(gos_os.readlink("/nonexistent", buffer, sizeof(buffer)), -ENOENT);
     assert_int_equal(gos_os.list(-1, buffer, sizeof(buffer)), -EBADF);
     assert_int_equal(gos_os.limit(-1, &soft, &hard), -EINVAL);

@@ -391,6 +391,18 @@ static int rename_or_fail(const char *from, const char *to)
     return fails_now() ? -EIO : real_os.rename(from, to);
 }
 
+static int link_or_fail(const char *path, const char *name)
+{
+    return fails_now() ? -EIO : real_os.link(path, name);
+}
+
+static int link_refused(const char *path, const char *name)
+{
+    (void)path;
+    (void)name;
+    return -EPERM;
+}
+
 static void *map_or_fail(size_t bytes)
 {
     return fails_now() ? NULL : real_os.map(bytes);
@@ -426,16 +438,15 @@ static void fail_each_call_once(void)
     gos_os.sync = sync_or_fail;
     gos_os.close = close_or_fail;
     gos_os.rename = rename_or_fail;
+    gos_os.link = link_or_fail;
     gos_os.map = map_or_fail;
     gos_os.readlink = readlink_or_fail;
 }
 
-static void every_call_may_fail_and_files_are_whole_or_absent(void **state)
+static void fail_each_call_of_a_new_report(void)
 {
-    (void)state;
     int n = 0;
     int failures = 0;
-    fail_each_call_once();
     do {
         gos_report_reset_after_fork();
         forget_paths();
@@ -450,6 +461,35 @@ static void every_call_may_fail_and_files_are_whole_or_absent(void **state)
     } while (calls_left < 0);
     assert_true(n > 10);
     assert_true(failures > 5);
+}
+
+static void every_call_may_fail_and_files_are_whole_or_absent(void **state)
+{
+    (void)state;
+    fail_each_call_once();
+    fail_each_call_of_a_new_report();
+}
+
+static void every_call_may_fail_where_files_have_one_name(void **state)
+{
+    (void)state;
+    fail_each_call_once();
+    gos_os.link = link_refused;
+    fail_each_call_of_a_new_report();
+}
+
+static void numbers_go_on_where_files_have_one_name(void **state)
+{
+    (void)state;
+    gos_os.link = link_refused;
+    assert_int_equal(gos_report_write(&shape.report), 0);
+    forget_paths();
+    shape.report.number = 0;
+    gos_report_reset_after_fork();
+    assert_int_equal(gos_report_write(&shape.report), 0);
+    assert_int_equal(shape.report.number, 2);
+    assert_int_equal(count_files(".json"), 2);
+    assert_int_equal(count_files(".tmp"), 0);
 }
 
 static void every_call_may_fail_while_rewriting_and_the_old_report_stays(void **state)
@@ -491,6 +531,8 @@ int main(void)
         TEST(full_disk_leaves_no_file_and_shows_the_first_screen_once),
         TEST(earlier_report_survives_a_rewrite_that_fails),
         TEST(every_call_may_fail_and_files_are_whole_or_absent),
+        TEST(every_call_may_fail_where_files_have_one_name),
+        TEST(numbers_go_on_where_files_have_one_name),
         TEST(every_call_may_fail_while_rewriting_and_the_old_report_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

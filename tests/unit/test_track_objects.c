@@ -52,6 +52,20 @@ static void pool_seen_again_keeps_what_is_known_and_learns_the_rest(void **state
     assert_int_equal(gos_pool_list(all, 4), 1);
 }
 
+/* Its bytes are no device's alone: no trim and no ledger line is about it. */
+static void pool_of_managed_memory_is_known_but_not_listed(void **state)
+{
+    struct gos_pool_info info = {.pool = 0x9000, .device = 7, .is_managed = true};
+    struct gos_pool_info found, all[4];
+
+    (void)state;
+    gos_pool_seen(&info);
+    assert_true(gos_pool_find(0x9000, &found));
+    assert_true(found.is_managed);
+    assert_int_equal(found.device, 7);
+    assert_int_equal(gos_pool_list(all, 4), 0);
+}
+
 static void destroyed_pool_is_unknown_and_its_place_is_used_again(void **state)
 {
     struct gos_pool_info info = {.pool = 0x9000}, found, all[4];
@@ -251,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(pool_is_found_as_it_was_seen),
         TEST(pool_seen_again_keeps_what_is_known_and_learns_the_rest),
+        TEST(pool_of_managed_memory_is_known_but_not_listed),
         TEST(destroyed_pool_is_unknown_and_its_place_is_used_again),
         TEST(pool_too_many_is_refused_and_counted),
         TEST(context_keeps_its_device_until_destroyed),
