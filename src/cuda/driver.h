@@ -45,6 +45,11 @@
     CALL(cuMemPoolGetAttribute, cuMemPoolGetAttribute, PFN_cuMemPoolGetAttribute_v11020)           \
     CALL(cuMemPoolTrimTo, cuMemPoolTrimTo, PFN_cuMemPoolTrimTo_v11020)                             \
     CALL(cuPointerGetAttribute, cuPointerGetAttribute, PFN_cuPointerGetAttribute_v4000)            \
+    CALL(cuEventCreate, cuEventCreate, PFN_cuEventCreate_v2000)                                    \
+    CALL(cuEventRecord, cuEventRecord, PFN_cuEventRecord_v2000)                                    \
+    CALL(cuEventQuery, cuEventQuery, PFN_cuEventQuery_v2000)                                       \
+    CALL(cuEventSynchronize, cuEventSynchronize, PFN_cuEventSynchronize_v2000)                     \
+    CALL(cuEventDestroy, cuEventDestroy_v2, PFN_cuEventDestroy_v4000)                              \
     CALL(cuStreamQuery, cuStreamQuery, PFN_cuStreamQuery_v2000)                                    \
     CALL(cuStreamQuery_ptsz, cuStreamQuery_ptsz, PFN_cuStreamQuery_v7000_ptsz)                     \
     CALL(cuStreamSynchronize, cuStreamSynchronize, PFN_cuStreamSynchronize_v2000)                  \

@@ -100,3 +100,8 @@ bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, 
     }
     return false;
 }
+
+void gos_ladder_reset_after_fork(void)
+{
+    gos_step_flush_reset_after_fork();
+}

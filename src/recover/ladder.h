@@ -40,4 +40,6 @@ void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diag
  */
 bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, uint32_t *count);
 
+void gos_ladder_reset_after_fork(void);
+
 #endif

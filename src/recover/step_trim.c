@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "../cuda/driver.h"
+#include "../track/pool.h"
 
 static bool concerns(const struct gos_diagnosis *diagnosis, const struct gos_pool_evidence *pool)
 {
@@ -49,7 +50,10 @@ bool gos_step_trim_run(const struct gos_ladder *ladder, struct gos_step_record *
     for (size_t i = 0; i < evidence->pool_count && gos_driver.cuMemPoolTrimTo; i++) {
         if (!concerns(diagnosis, &evidence->pools[i]))
             continue;
+        struct gos_pool_info info;
         CUmemoryPool pool = (CUmemoryPool)(uintptr_t)evidence->pools[i].pool;
+        if (!gos_pool_find(evidence->pools[i].pool, &info))
+            continue; /* destroyed meanwhile */
         CUresult result = gos_driver.cuMemPoolTrimTo(pool, 0);
         trimmed |= result == CUDA_SUCCESS;
         note(record, result);

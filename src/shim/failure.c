@@ -17,7 +17,6 @@
 #include "../recover/flush_plan.h"
 #include "../recover/gil.h"
 #include "../recover/ladder.h"
-#include "../recover/step_flush.h"
 #include "../report/report.h"
 #include "../track/event.h"
 #include "../track/pool.h"
@@ -416,7 +415,7 @@ void gos_failure_at_exit(void)
 void gos_failure_reset_after_fork(void)
 {
     gos_lock_reset(&turn);
-    gos_step_flush_reset_after_fork();
+    gos_ladder_reset_after_fork();
     last_story.ended_ns = 0;
     gos_episode_reset_after_fork();
 }

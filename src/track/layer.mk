@@ -27,6 +27,7 @@ track_sources := \
     site_cache.c \
     stack_cache.c \
     stack_hash.c \
+    stream_use.c \
     tag.c \
     unwind.c \
     unwinder.c \
