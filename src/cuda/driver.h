@@ -40,6 +40,16 @@
     CALL(cuCtxGetDevice, cuCtxGetDevice, PFN_cuCtxGetDevice_v2000)                                 \
     CALL(cuMemGetInfo, cuMemGetInfo_v2, PFN_cuMemGetInfo_v3020)                                    \
     CALL(cuMemGetAddressRange, cuMemGetAddressRange_v2, PFN_cuMemGetAddressRange_v3020)            \
+    CALL(cuMemCreate, cuMemCreate, PFN_cuMemCreate_v10020)                                         \
+    CALL(cuMemRelease, cuMemRelease, PFN_cuMemRelease_v10020)                                      \
+    CALL(cuMemAlloc, cuMemAlloc_v2, PFN_cuMemAlloc_v3020)                                          \
+    CALL(cuMemFree, cuMemFree_v2, PFN_cuMemFree_v3020)                                             \
+    CALL(cuMemAllocManaged, cuMemAllocManaged, PFN_cuMemAllocManaged_v6000)                        \
+    CALL(cuMemHostAlloc, cuMemHostAlloc, PFN_cuMemHostAlloc_v2020)                                 \
+    CALL(cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2,                                  \
+         PFN_cuMemHostGetDevicePointer_v3020)                                                      \
+    CALL(cuMemFreeHost, cuMemFreeHost, PFN_cuMemFreeHost_v2000)                                    \
+    CALL(cuCtxSynchronize, cuCtxSynchronize, PFN_cuCtxSynchronize_v2000)                           \
     CALL(cuMemGetAllocationPropertiesFromHandle, cuMemGetAllocationPropertiesFromHandle,           \
          PFN_cuMemGetAllocationPropertiesFromHandle_v10020)                                        \
     CALL(cuMemPoolGetAttribute, cuMemPoolGetAttribute, PFN_cuMemPoolGetAttribute_v11020)           \

@@ -5,6 +5,7 @@ observe_sources := \
     device_state.c \
     environment.c \
     evidence.c \
+    fallbacks.c \
     host.c \
     observe.c \
     peek.c \

@@ -164,11 +164,11 @@ static void ask_all(void)
 /* --- on the failing thread ---------------------------------------------------------------------
  */
 
-bool gos_step_flush_may_help(const struct gos_diagnosis *diagnosis, const char **why_not)
+bool gos_step_flush_may_help(const struct gos_ladder *ladder, const char **why_not)
 {
     struct gos_flush_plan plan;
 
-    *why_not = gos_flush_plan_make(diagnosis, &plan);
+    *why_not = gos_flush_plan_make(ladder->diagnosis, &plan);
     return !*why_not;
 }
 
@@ -230,7 +230,7 @@ static bool tell_answer(struct gos_step_record *record)
 }
 
 /* Late, the helper may still have got something from whoever it asked first. */
-bool gos_step_flush_run(const struct gos_ladder *ladder, struct gos_step_record *record)
+bool gos_step_flush_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
     record->result = "no help";
     if (!gos_helper_claim()) {

@@ -12,9 +12,9 @@
 
 #include "ladder.h"
 
-bool gos_step_flush_may_help(const struct gos_diagnosis *diagnosis, const char **why_not);
+bool gos_step_flush_may_help(const struct gos_ladder *ladder, const char **why_not);
 /* Fills result, reason, giver.  True when a retry makes sense. */
-bool gos_step_flush_run(const struct gos_ladder *ladder, struct gos_step_record *record);
+bool gos_step_flush_run(struct gos_ladder *ladder, struct gos_step_record *record);
 
 void gos_step_flush_reset_after_fork(void);
 

@@ -20,8 +20,9 @@ static bool concerns(const struct gos_diagnosis *diagnosis,
     return stream->freed_bytes > 0 && (int)stream->device == diagnosis->device;
 }
 
-bool gos_step_sync_may_help(const struct gos_diagnosis *diagnosis, const char **why_not)
+bool gos_step_sync_may_help(const struct gos_ladder *ladder, const char **why_not)
 {
+    const struct gos_diagnosis *diagnosis = ladder->diagnosis;
     const struct gos_evidence *evidence = diagnosis->evidence;
 
     for (size_t i = 0; i < evidence->stream_count; i++)
@@ -169,7 +170,7 @@ static bool can_run(void)
            gos_driver.cuEventSynchronize && gos_driver.cuEventDestroy;
 }
 
-bool gos_step_sync_run(const struct gos_ladder *ladder, struct gos_step_record *record)
+bool gos_step_sync_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
     const struct gos_evidence *evidence = ladder->diagnosis->evidence;
     bool drained = false;

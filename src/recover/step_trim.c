@@ -18,8 +18,9 @@ static bool graph_memory_is_idle(const struct gos_diagnosis *diagnosis)
     return device->graph_reserved_bytes > device->graph_used_bytes;
 }
 
-bool gos_step_trim_may_help(const struct gos_diagnosis *diagnosis, const char **why_not)
+bool gos_step_trim_may_help(const struct gos_ladder *ladder, const char **why_not)
 {
+    const struct gos_diagnosis *diagnosis = ladder->diagnosis;
     const struct gos_evidence *evidence = diagnosis->evidence;
 
     for (size_t i = 0; i < evidence->pool_count; i++)
@@ -40,7 +41,7 @@ static void note(struct gos_step_record *record, CUresult result)
     record->cuda_result = (int)result;
 }
 
-bool gos_step_trim_run(const struct gos_ladder *ladder, struct gos_step_record *record)
+bool gos_step_trim_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
     const struct gos_diagnosis *diagnosis = ladder->diagnosis;
     const struct gos_evidence *evidence = diagnosis->evidence;

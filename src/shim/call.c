@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../base/loss.h"
+#include "../recover/reserve.h"
 #include "../track/event.h"
 #include "../track/pool.h"
 #include "../track/sample.h"
@@ -39,6 +40,8 @@ static void record(const struct gos_call *call, uint64_t address)
         kind = GOS_KIND_GRAPH;
     else if (kind == GOS_KIND_POOL && call->pool && place.device == GOS_DEVICE_HOST)
         kind = GOS_KIND_HOST; /* a pool of pinned memory */
+    if (gos_reserve_is_lacking(place.device))
+        gos_reserve_take(place.device, place.context);
     struct gos_allocation allocation = {
         .address = address,
         .bytes = call->bytes,

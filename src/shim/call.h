@@ -37,8 +37,10 @@ struct gos_call {
     uint8_t kind;                /* enum gos_kind */
     bool per_thread;             /* stream 0 is the per-thread default stream */
     bool shared;                 /* asked again because another thread recovered memory */
+    bool replaceable;            /* the hook asks gos_call_served before it asks the driver */
     int16_t device;              /* ordinal, GOS_DEVICE_HOST, or GOS_DEVICE_CURRENT */
     CUresult first_result;       /* of a call that failed; CUDA_SUCCESS while none did */
+    uint64_t substitute;         /* memory that serves the call in the driver's place, or 0 */
 };
 
 #define GOS_DEVICE_CURRENT (-1)
@@ -63,6 +65,27 @@ static inline struct gos_call gos_call_begin_async(enum gos_entrypoint entry, ui
     call.pool = (uint64_t)(uintptr_t)pool;
     call.per_thread = per_thread;
     return call;
+}
+
+/*
+ * A call whose hook can return other memory than the driver's (GPUOOMSHIM_FALLBACK):
+ *
+ *     do
+ *         result = gos_call_served(&call, pointer) ? CUDA_SUCCESS : GOS_REAL(…)(pointer, …);
+ *     while (gos_call_again(&call, result));
+ */
+static inline struct gos_call gos_call_replaceable(struct gos_call call)
+{
+    call.replaceable = true;
+    return call;
+}
+
+static inline bool gos_call_served(const struct gos_call *call, CUdeviceptr *pointer)
+{
+    if (__builtin_expect(call->substitute == 0, 1))
+        return false;
+    *pointer = call->substitute;
+    return true;
 }
 
 bool gos_call_failed(struct gos_call *call, CUresult result);

@@ -1,6 +1,8 @@
 /* Pinned host memory: allocated, or the host's own and registered. */
 #include "call.h"
 
+#include "../recover/fallback_free.h"
+
 static uint64_t written(void *const *pointer, CUresult result)
 {
     return result == CUDA_SUCCESS && pointer ? (uint64_t)(uintptr_t)*pointer : 0;
@@ -67,6 +69,7 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
     struct gos_free free =
         gos_free_begin(GOS_EP_cuMemFreeHost, GOS_SPACE_ADDRESS, (uint64_t)(uintptr_t)p);
 
+    gos_fallback_forget((uint64_t)(uintptr_t)p);
     return gos_free_end(&free, GOS_REAL(cuMemFreeHost)(p));
 }
 

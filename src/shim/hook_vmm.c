@@ -4,8 +4,10 @@
  */
 #include "call.h"
 
+#include "../recover/reserve.h"
 #include "../track/unwind.h"
 #include "../track/vmm.h"
+#include "place.h"
 
 static int16_t device_of(const CUmemAllocationProp *prop)
 {
@@ -25,6 +27,8 @@ static void note_created(const struct gos_call *call, CUmemGenericAllocationHand
                                              .kind = GOS_KIND_PHYSICAL,
                                              .device = (uint32_t)call->device,
                                              .site = gos_unwind_site()});
+    if (gos_reserve_is_lacking((uint32_t)call->device))
+        gos_reserve_take((uint32_t)call->device, gos_place_of_context().context);
     gos_thread.depth--;
 }
 

@@ -16,6 +16,7 @@
 #include "../cuda/entrypoint.h"
 #include "../cuda/nvml.h"
 #include "../observe/observe.h"
+#include "../recover/reserve.h"
 #include "../report/report.h"
 #include "../track/event.h"
 #include "../track/pool.h"
@@ -130,6 +131,7 @@ void gos_shim_start(void)
     if (!enabled)
         return;
     atomic_store(&initialised_pid, gos_os.pid());
+    gos_reserve_start();
     gos_entrypoint_bind();
     open_helpers();
     __register_atfork(NULL, NULL, start_afresh_in_child, &__dso_handle);

@@ -3,8 +3,10 @@ track_sources := \
     capture.c \
     context.c \
     event.c \
+    fallback.c \
     frame_cache.c \
     handle_map.c \
+    held.c \
     home.c \
     kind.c \
     peak.c \
