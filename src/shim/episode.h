@@ -1,12 +1,12 @@
 /*
  * Episodes: consecutive failed allocations of one thread are one story.
  *
- * torch, CuPy and XLA fail on purpose: they free their cache and ask again.
- * Their first answers go straight back, at once and in silence; what surfaces
- * is the attempt after which they give up.
+ * torch, CuPy and XLA fail on purpose: they free their cache and ask again, and
+ * so may others (habit.h).  Their first answers go straight back, at once and
+ * in silence; what surfaces is the attempt after which they give up.
  *
- * Hook context; state is per thread, apart from the one deferred request that
- * the exit handler can see.
+ * Hook context; state is per thread, apart from what the exit handler is to see
+ * (deferred.h).
  */
 #ifndef GOS_SHIM_EPISODE_H
 #define GOS_SHIM_EPISODE_H
@@ -42,9 +42,6 @@ void gos_episode_recovered(void);
  * have ended leave no more than that behind.
  */
 void gos_episode_keep(struct gos_failure *failure);
-
-/* The last deferred request that nothing has answered yet; false if there is none. */
-bool gos_episode_deferred(struct gos_request *request);
 
 /* Failures that the caller survived by itself, and all failures, since the start. */
 uint64_t gos_episode_survived_count(void);

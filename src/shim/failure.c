@@ -24,6 +24,7 @@
 #include "../track/pool.h"
 #include "../track/registry.h"
 #include "../track/unwind.h"
+#include "deferred.h"
 #include "episode.h"
 #include "place.h"
 
@@ -431,8 +432,9 @@ void gos_failure_at_exit(void)
 {
     struct gos_request request;
 
-    if (gos_episode_deferred(&request) && report_now(&request, GOS_REPORT_FAILURE, NULL) != 0)
-        gos_loss_count(GOS_LOSS_REPORT);
+    while (gos_deferred_take(&request))
+        if (report_now(&request, GOS_REPORT_FAILURE, NULL) != 0)
+            gos_loss_count(GOS_LOSS_REPORT);
     if (gos_options.exit_report && report_now(NULL, GOS_REPORT_EXIT, NULL) != 0)
         gos_loss_count(GOS_LOSS_REPORT);
 }

@@ -2,9 +2,11 @@ shim_sources := \
     call.c \
     context_end.c \
     cudart.c \
+    deferred.c \
     dlsym.c \
     episode.c \
     failure.c \
+    habit.c \
     hook_array.c \
     hook_capture.c \
     hook_context.c \
