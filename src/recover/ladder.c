@@ -45,7 +45,7 @@ static const char *forbidden(const struct gos_evidence *evidence, const struct g
         return "the process was forked after CUDA was initialised";
     if (gos_capture_count() > 0)
         return "a stream of this process is being captured";
-    if (request->device < 0)
+    if (request->device < 0 && request->kind != GOS_KIND_HOST)
         return "the request is not for a device's memory";
     if (verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE)
         return "no amount of freed memory could serve this size";
@@ -117,6 +117,8 @@ static const char *refusal(const struct gos_ladder *ladder, enum gos_step step)
         return "not in GPUOOMSHIM_RETRY";
     if (rungs[step].is_asked_for && !is_opted_in(step))
         return "its own setting is not given";
+    if (ladder->diagnosis->device < 0 && step != GOS_STEP_FLUSH)
+        return "the request is for the host's memory";
     if (step != GOS_STEP_WAIT && gos_os.monotonic_ns() >= ladder->deadline_ns)
         return "GPUOOMSHIM_RETRY_BUDGET is used up";
     return rungs[step].may_help(ladder, &why_not) ? NULL : why_not;

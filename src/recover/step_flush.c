@@ -102,6 +102,15 @@ static void ask_path(const char *name, const char *path)
         ask_python(name, path, strlen(path));
 }
 
+/* In torch since 2.5; before, there is no such attribute and the words say so. */
+static void ask_pinned(void)
+{
+    if (job.plan.torch)
+        ask_path("torch (pinned)", "torch._C:_host_emptyCache");
+    if (job.plan.cupy)
+        ask_path("cupy (pinned)", "cupy:get_default_pinned_memory_pool().free_all_blocks");
+}
+
 static void ask_frameworks(void)
 {
     if (job.plan.torch)
@@ -154,7 +163,10 @@ static void ask_all(void)
 {
     if (gos_driver.cuCtxSetCurrent)
         gos_driver.cuCtxSetCurrent(job.context);
-    ask_frameworks();
+    if (job.plan.pinned)
+        ask_pinned();
+    else
+        ask_frameworks();
     ask_named();
     ask_callbacks();
     if (gos_driver.cuCtxSetCurrent)
@@ -179,7 +191,8 @@ static void fill_job(const struct gos_diagnosis *diagnosis)
     memset(&job, 0, sizeof job);
     job.words = gos_text_on(job.words_data, sizeof job.words_data);
     job.device = diagnosis->device;
-    job.wanted_bytes = request->bytes_known ? request->bytes : 0;
+    /* What is free of the device does not tell when there is enough of the host's. */
+    job.wanted_bytes = request->bytes_known && diagnosis->device >= 0 ? request->bytes : 0;
     if (gos_driver.cuCtxGetCurrent)
         gos_driver.cuCtxGetCurrent(&job.context);
     gos_flush_plan_make(diagnosis, &job.plan);

@@ -177,6 +177,18 @@ def launch():
     say("launch", cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, None, None))
 
 
+def pinned():
+    """torch keeps pinned memory, and something else needs some; the device is not short."""
+    import torch._C as extension
+    nccl.stub_nccl_pin.argtypes = [ctypes.c_size_t]
+    fill(2, 2)
+    assert extension.pin(6144) == 0
+    say("pin", nccl.stub_nccl_pin(4096 << 20))
+    say("torch pins for itself", extension.pin(6144))
+    tell("emptied", torch.cuda.emptied)
+    tell("host_emptied", extension.host_emptied)
+
+
 def keeper():
     """Only GPUOOMSHIM_FLUSH says who could help."""
     import keeper as unused  # noqa: F401

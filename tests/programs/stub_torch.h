@@ -8,5 +8,7 @@ int stub_torch_take(int *number, size_t bytes); /* a new segment, asked for twic
 void stub_torch_give(int number);               /* the segment is idle now */
 int stub_torch_empty_cache(void);               /* how many segments were freed */
 void stub_torch_sit(unsigned ms);               /* inside, with the lock */
+int stub_torch_pin(size_t bytes);               /* one pinned block, which stays cached */
+int stub_torch_empty_host_cache(void);
 
 #endif
