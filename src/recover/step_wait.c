@@ -1,9 +1,8 @@
 #include "step_wait.h"
 
-#include <stdatomic.h>
+#include <string.h>
 
 #include "../base/log.h"
-#include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../base/text.h"
@@ -22,22 +21,23 @@
 struct neighbours {
     uint64_t pids; /* their numbers, mixed; 0: none is listed */
     uint64_t bytes;
+    uint64_t used_ns; /* of the budget, by waiting for them */
 };
 
-/* Guarded by the turn to recover: one thread at a time climbs a ladder. */
-static struct neighbours stayed[GOS_DEVICE_MAX]; /* bytes 0: nobody did */
-static _Atomic uint64_t used_ns;
+/*
+ * Those that were waited for last.  Guarded by the turn to recover: one thread
+ * at a time climbs a ladder.
+ */
+static struct neighbours last[GOS_DEVICE_MAX];
 
 bool gos_step_wait_is_asked_for(void)
 {
     return gos_options.wait > 0;
 }
 
-uint64_t gos_step_wait_left_ns(void)
+uint64_t gos_step_wait_longest_ns(void)
 {
-    uint64_t used = atomic_load(&used_ns);
-
-    return gos_options.retry && gos_options.wait > used ? gos_options.wait - used : 0;
+    return gos_options.retry ? gos_options.wait : 0;
 }
 
 /* --- who they are ------------------------------------------------------------------------------
@@ -70,13 +70,20 @@ static struct neighbours look(const struct gos_diagnosis *diagnosis)
     return found;
 }
 
-static bool has_stayed(const struct gos_diagnosis *diagnosis)
+/* The neighbours now, with what they have cost already if they are the same as last. */
+static struct neighbours look_again(const struct gos_diagnosis *diagnosis)
 {
-    const struct neighbours *before = &stayed[diagnosis->device];
+    const struct neighbours *before = &last[diagnosis->device];
     struct neighbours now = look(diagnosis);
 
-    return before->bytes > 0 && now.pids == before->pids &&
-           now.bytes + NOISE_BYTES >= before->bytes;
+    if (now.pids == before->pids && now.bytes + NOISE_BYTES >= before->bytes)
+        now.used_ns = before->used_ns;
+    return now;
+}
+
+static uint64_t left_ns(const struct neighbours *neighbours)
+{
+    return gos_options.wait > neighbours->used_ns ? gos_options.wait - neighbours->used_ns : 0;
 }
 
 /* --- whether -----------------------------------------------------------------------------------
@@ -100,13 +107,12 @@ static bool can_look(int device)
 bool gos_step_wait_may_help(const struct gos_ladder *ladder, const char **why_not)
 {
     const struct gos_diagnosis *diagnosis = ladder->diagnosis;
+    struct neighbours neighbours = look_again(diagnosis);
 
     if (!others_hold_it(&diagnosis->verdict))
         *why_not = "not other processes hold what is missing";
-    else if (gos_step_wait_left_ns() == 0)
-        *why_not = "GPUOOMSHIM_WAIT is used up";
-    else if (has_stayed(diagnosis))
-        *why_not = "the same processes stayed through an earlier wait";
+    else if (left_ns(&neighbours) == 0)
+        *why_not = "GPUOOMSHIM_WAIT is used up: the same processes have stayed through it";
     else if (!can_look(diagnosis->device))
         *why_not = "the device is not that of the current context";
     else
@@ -155,19 +161,11 @@ static void say_end(bool has_room, uint64_t waited_ns)
             words);
 }
 
-static void note(struct gos_step_record *record, const struct gos_diagnosis *diagnosis,
-                 bool has_room)
-{
-    record->result = has_room ? "no help" : "timed out";
-    record->reason =
-        has_room ? "other processes gave back enough" : "other processes kept their memory";
-    stayed[diagnosis->device] = has_room ? (struct neighbours){0} : look(diagnosis);
-}
-
 bool gos_step_wait_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
     const struct gos_diagnosis *diagnosis = ladder->diagnosis;
-    uint64_t most_ns = gos_step_wait_left_ns();
+    struct neighbours neighbours = look_again(diagnosis);
+    uint64_t most_ns = left_ns(&neighbours);
     uint64_t started_ns = gos_os.monotonic_ns();
 
     say_begin(diagnosis->device, diagnosis->verdict.short_bytes, most_ns);
@@ -175,15 +173,16 @@ bool gos_step_wait_run(struct gos_ladder *ladder, struct gos_step_record *record
     bool has_room = poll(wanted_bytes(&diagnosis->evidence->request), started_ns + most_ns);
     gos_gil_retake(released);
     uint64_t waited_ns = gos_os.monotonic_ns() - started_ns;
-    atomic_fetch_add(&used_ns, waited_ns);
+    neighbours.used_ns += waited_ns;
+    last[diagnosis->device] = neighbours;
     say_end(has_room, waited_ns);
-    note(record, diagnosis, has_room);
+    record->result = has_room ? "no help" : "timed out";
+    record->reason =
+        has_room ? "other processes gave back enough" : "other processes kept their memory";
     return has_room;
 }
 
 void gos_step_wait_reset_after_fork(void)
 {
-    atomic_store(&used_ns, 0);
-    for (int device = 0; device < GOS_DEVICE_MAX; device++)
-        stayed[device].bytes = 0;
+    memset(last, 0, sizeof last);
 }

@@ -267,7 +267,7 @@ static bool tell(struct gos_call *call, const struct gos_request *request, bool 
 /* Whoever recovers may need the interpreter to do so. */
 static bool wait_for_turn(void)
 {
-    uint64_t most_ns = gos_options.retry_budget + gos_step_wait_left_ns();
+    uint64_t most_ns = gos_options.retry_budget + gos_step_wait_longest_ns();
 
     if (most_ns > IN_ALLOCATOR_NS && gos_flush_caller_is_in_allocator())
         most_ns = IN_ALLOCATOR_NS;
