@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from hosts import MIB
+from hosts import MIB, PROGRAMS, ROOT
 
 RESERVE = {"GPUOOMSHIM_RESERVE": "1GiB"}
 MANAGED = {"GPUOOMSHIM_FALLBACK": "managed"}
@@ -221,7 +221,75 @@ def test_kill_in_the_middle_of_a_step_leaves_a_readable_report(situation, words,
 # --- many at once ----------------------------------------------------------------------------
 
 def test_64_threads_share_one_wait_and_one_report(situation):
+    run = situation("scenario_5 many", {"GPUOOMSHIM_WAIT": "30s"})
+    assert outcomes(run) == ["one of many 0"] * 64
+    assert run.report.outcome == "recovered"
+    assert len([line for line in run.lines_of_shim if "waiting for other" in line]) == 1
+
+
+def test_64_threads_for_whom_nothing_helps_leave_one_report(situation):
+    run = situation("fail_together 64", {**RESERVE, **MANAGED, "GPUOOMSHIM_FALLBACK_LIMIT": "0",
+                                         "GPUOOMSHIM_WAIT": "2s"})
+    assert run.report.outcome == "failed"
+
+
+# --- where nothing may be tried --------------------------------------------------------------
+
+EVERYTHING = {**RESERVE, "GPUOOMSHIM_FALLBACK": "async-to-sync,managed,host",
+              "GPUOOMSHIM_WAIT": "5s"}
+
+
+@pytest.mark.parametrize("name", ["scenario_8", "forked", "address_limit"])
+def test_opt_in_steps_change_nothing_where_nothing_can_help(situation, name):
+    """An absurd size, a child of fork; an address limit, where managed memory fails as well."""
+    env = {"GPUSIM_FAIL": "cuLaunchKernel:209:1"} if name == "scenario_8" else {}
+    bare = situation(name, env, preload=False)
     started = time.monotonic()
-    run = situation("fail_together 64", {**SHORT, **MANAGED, "GPUOOMSHIM_FALLBACK_LIMIT": "0"})
-    assert len(run.reports) == 1
+    run = situation(name, {**EVERYTHING, **env})
     assert time.monotonic() - started < 20
+    assert (run.code, run.stdout) == (bare.code, bare.stdout), run.stderr
+    for report in run.reports:
+        assert report.outcome == "failed"
+        assert all(step["result"] != "helped" for step in report.json["recovery"])
+
+
+@pytest.fixture
+def stubs(host, python):
+    """Run a situation of flush_host.py: stand-ins for torch and NCCL."""
+    def run(*words, env=None, **options):
+        return host(python, ROOT / "tests" / "programs" / "flush_host.py", *words,
+                    env={"STUBS": str(PROGRAMS), **(env or {})}, **options)
+
+    return run
+
+
+def test_nothing_is_tried_or_taken_during_a_capture(stubs):
+    bare = stubs("capturing", preload=False)
+    run = stubs("capturing", env={**EVERYTHING, "GPUOOMSHIM_RESERVE": "64MiB"})
+    assert outcomes(run) == outcomes(bare)
+    assert all(step["result"] == "skipped" for step in run.report.json["recovery"])
+
+
+def test_reserve_serves_torch_from_inside_its_own_allocator(stubs):
+    assert outcomes(stubs("own_reserved", env={"GPUOOMSHIM_RESERVE": "off"})) == \
+        ["torch asks for itself 0"]
+    run = stubs("own_reserved", env=RESERVE)
+    assert outcomes(run) == ["torch asks for itself 0"]
+    assert run.told("emptied") == [0]
+    assert [step["result"] for step in run.report.steps("reserve")] == ["helped"]
+
+
+def test_reserve_lets_a_kernel_be_loaded_when_the_device_is_full(stubs):
+    run = stubs("launch", env={"GPUOOMSHIM_RESERVE": "64MiB", "GPUOOMSHIM_RETRY": "reserve",
+                               "LEFT": "448"})
+    assert outcomes(run) == ["launch 0"]
+    assert run.report.json["request"]["api"] == "cuLaunchKernel"
+    assert [step["result"] for step in run.report.steps("reserve")] == ["helped"]
+
+
+@pytest.mark.parametrize("limit, result", [("8GiB", 0), ("1GiB", 2)])
+def test_runtime_sees_no_error_after_a_fallback_and_the_old_one_without(host, limit, result):
+    run = host(PROGRAMS / "runtime_recovered.runtime",
+               env={**MANAGED, "GPUOOMSHIM_RETRY": "fallback", "GPUOOMSHIM_FALLBACK_LIMIT": limit})
+    assert run.code == 0, run.stdout
+    assert outcomes(run) == [f"allocation behind a pending free {result}", "last error agrees 1"]
