@@ -79,7 +79,7 @@ static void end_story(struct gos_call *call, CUresult result)
     else if (call->shared)
         gos_episode_recovered();
     else if (is_owned(call))
-        gos_episode_closed_by(call->bytes);
+        gos_episode_closed_by(call->bytes, gos_entrypoint_name((enum gos_entrypoint)call->entry));
     call->failure = NULL;
 }
 

@@ -130,9 +130,9 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request)
 }
 
 /* Was this the answer to the caller's own asking again? */
-static bool is_retry(uint64_t bytes)
+static bool is_retry(uint64_t bytes, const char *entry)
 {
-    return bytes <= episode.first_bytes &&
+    return bytes <= episode.first_bytes && entry == episode.last.entry &&
            gos_os.monotonic_ns() - episode.last.monotonic_ns < RETRY_NS;
 }
 
@@ -140,13 +140,13 @@ static bool is_retry(uint64_t bytes)
  * Something much smaller that fits says nothing about the failed request; half
  * of it does: callers that shrink their request settle in that range.
  */
-void gos_episode_closed_by(uint64_t bytes)
+void gos_episode_closed_by(uint64_t bytes, const char *entry)
 {
     if (bytes < episode.last.bytes / 2)
         return;
     gos_episode_open = 0;
     gos_deferred_clear(episode.last.tid);
-    if (is_retry(bytes))
+    if (is_retry(bytes, entry))
         gos_habit_learn(episode.place, episode.failure_count);
     atomic_fetch_add(&survived_count, 1);
     struct gos_failure *failure = take_kept();

@@ -30,8 +30,8 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request);
 /* Does this thread have an open episode? */
 extern __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec")));
 
-/* With one open: the caller's own allocation of so many bytes succeeded. */
-void gos_episode_closed_by(uint64_t bytes);
+/* With one open: the caller's own allocation of so many bytes, by that entry point, succeeded. */
+void gos_episode_closed_by(uint64_t bytes, const char *entry);
 
 /* With one open: the failed call itself succeeded, with help. */
 void gos_episode_recovered(void);

@@ -83,7 +83,7 @@ static uint32_t first_of_requester(const struct gos_site *site, uint32_t module)
 uint64_t gos_habit_place(const struct gos_request *request)
 {
     const struct gos_site *site = is_telling(request) ? gos_site_get(request->site) : NULL;
-    uint64_t place = 0;
+    uint64_t place = (uint64_t)(uintptr_t)request->api;
 
     if (!site)
         return 0;

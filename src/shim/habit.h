@@ -2,10 +2,11 @@
  * Which callers ask again after a failure, and how often.
  *
  * Some libraries are known for it.  Of everybody else it is learned: a place in
- * the code whose failures were followed, at once, by a success with the same or
- * a smaller size (a pool that frees its cache, one that asks for nine tenths
- * again and again) gets as many of its next answers back at once as it has
- * survived before.  A place that does not survive them is forgotten.
+ * the code whose failures were followed, at once, by a success of the same
+ * function with the same or a smaller size (a pool that frees its cache, one
+ * that asks for nine tenths again and again) gets as many of its next answers
+ * back at once as it has survived before.  A place that does not survive them
+ * is forgotten.
  *
  * Hook context.
  */
