@@ -53,6 +53,7 @@
     CALL(cuMemGetAllocationPropertiesFromHandle, cuMemGetAllocationPropertiesFromHandle,           \
          PFN_cuMemGetAllocationPropertiesFromHandle_v10020)                                        \
     CALL(cuMemPoolGetAttribute, cuMemPoolGetAttribute, PFN_cuMemPoolGetAttribute_v11020)           \
+    CALL(cuMemPoolGetAccess, cuMemPoolGetAccess, PFN_cuMemPoolGetAccess_v11020)                    \
     CALL(cuMemPoolTrimTo, cuMemPoolTrimTo, PFN_cuMemPoolTrimTo_v11020)                             \
     CALL(cuPointerGetAttribute, cuPointerGetAttribute, PFN_cuPointerGetAttribute_v4000)            \
     CALL(cuEventCreate, cuEventCreate, PFN_cuEventCreate_v2000)                                    \

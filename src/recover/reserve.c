@@ -31,7 +31,7 @@ _Atomic uint64_t gos_reserve_lacking;
 
 void gos_reserve_start(void)
 {
-    if (gos_options.reserve > 0)
+    if (gos_options.reserve > 0 && gos_options.retry)
         atomic_store(&gos_reserve_lacking, (1ull << GOS_DEVICE_MAX) - 1);
 }
 

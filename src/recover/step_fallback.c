@@ -56,14 +56,38 @@ static bool exceeds(uint64_t held, uint64_t bytes, uint64_t limit)
     return held > limit || bytes > limit - held;
 }
 
+/* Of another device than its own: a kernel there would fault on what cuMemAlloc gives. */
+static bool may_access(uint32_t device, CUmemoryPool pool)
+{
+    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)device};
+    CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+
+    return !gos_driver.cuMemPoolGetAccess ||
+           gos_driver.cuMemPoolGetAccess(&flags, pool, &location) != CUDA_SUCCESS ||
+           flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+static bool is_shared_pool(const struct attempt *attempt)
+{
+    CUmemoryPool pool = (CUmemoryPool)(uintptr_t)attempt->request->pool;
+    uint32_t device_count = attempt->ladder->diagnosis->evidence->device_count;
+
+    for (uint32_t device = 0; device < device_count; device++)
+        if (device != attempt->memory.device && may_access(device, pool))
+            return true;
+    return false;
+}
+
 static void take_sync(struct attempt *attempt)
 {
     CUdeviceptr address = 0;
 
-    if (attempt->request->kind != GOS_KIND_POOL || !gos_driver.cuMemAlloc) {
+    if (attempt->request->kind != GOS_KIND_POOL || !gos_driver.cuMemAlloc)
         attempt->why_not = "not a stream-ordered request";
+    else if (is_shared_pool(attempt))
+        attempt->why_not = "other devices may use the pool";
+    if (attempt->why_not)
         return;
-    }
     attempt->result = gos_driver.cuMemAlloc(&address, attempt->memory.bytes);
     attempt->memory.address = address;
 }

@@ -1,7 +1,8 @@
 /*
  * fallback: other memory than the driver's answer (GPUOOMSHIM_FALLBACK), the
  * last resort and always slower:
- *   async-to-sync  cuMemAlloc for a stream-ordered request
+ *   async-to-sync  cuMemAlloc for a stream-ordered request, unless other devices
+ *                  have access to its pool
  *   managed        cuMemAllocManaged, not beyond what is free and
  *                  GPUOOMSHIM_FALLBACK_LIMIT
  *   host           pinned memory that the device reads over the bus, not beyond

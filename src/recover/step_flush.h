@@ -6,6 +6,9 @@
  * that somebody else holds; the failing call waits no longer than
  * GPUOOMSHIM_FLUSH_BUDGET.  A failing thread that holds the GIL lets go of it
  * for the wait.
+ *
+ * torch's cuBLAS workspaces stay: another thread may be about to launch with
+ * one, or a captured graph may use it.
  */
 #ifndef GOS_RECOVER_STEP_FLUSH_H
 #define GOS_RECOVER_STEP_FLUSH_H

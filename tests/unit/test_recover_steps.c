@@ -15,7 +15,9 @@
 #include "../../src/recover/flush_callback.h"
 #include "../../src/recover/ladder.h"
 #include "../../src/recover/reserve.h"
+#include "../../src/recover/step_fallback.h"
 #include "../../src/recover/step_wait.h"
+#include "../../src/track/fallback.h"
 #include "../../src/track/held.h"
 #include "../../src/track/pool.h"
 
@@ -309,6 +311,75 @@ static void nobody_is_waited_for_where_nobody_holds_the_memory(void **state)
     assert_false(gos_step_wait_may_help(&ladder, &why_not));
 }
 
+/* --- fallback --- */
+
+static CUmemAccess_flags access_of_others;
+
+static CUresult get_access(CUmemAccess_flags *flags, CUmemoryPool pool, CUmemLocation *location)
+{
+    assert_ptr_equal(pool, (CUmemoryPool)0x4000);
+    assert_int_equal(location->id, 1);
+    *flags = access_of_others;
+    return CUDA_SUCCESS;
+}
+
+static CUdeviceptr freed_address;
+
+static CUresult free_memory(CUdeviceptr pointer)
+{
+    freed_address = pointer;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocate(CUdeviceptr *pointer, size_t bytes)
+{
+    *pointer = 0xd000;
+    return bytes == 9000 * MIB ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static void plain_memory_does_not_stand_in_for_a_pool_that_other_devices_use(void **state)
+{
+    struct gos_ladder ladder = wait_ladder(7, 0);
+    struct gos_step_record record;
+
+    (void)state;
+    gos_fallback_reset_after_fork();
+    gos_options.fallback = 1u << GOS_FALLBACK_SYNC;
+    gos_driver.cuMemPoolGetAccess = get_access;
+    gos_driver.cuMemAlloc = allocate;
+    evidence.device_count = 2;
+    evidence.request.kind = GOS_KIND_POOL;
+    evidence.request.pool = 0x4000;
+    access_of_others = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    assert_false(gos_step_fallback_run(&ladder, &record));
+    assert_string_equal(record.reason, "async-to-sync: other devices may use the pool");
+    access_of_others = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    assert_true(gos_step_fallback_run(&ladder, &record));
+    assert_int_equal(ladder.substitute, 0xd000);
+    assert_int_equal(ladder.substitute_kind, GOS_KIND_DEVICE);
+    assert_int_equal(gos_fallback_total(0, GOS_FALLBACK_SYNC).live_bytes, 9000 * MIB);
+}
+
+static void full_table_of_fallbacks_gives_the_memory_back(void **state)
+{
+    struct gos_ladder ladder = wait_ladder(7, 0);
+    struct gos_step_record record;
+    struct gos_fallback_memory one = {.bytes = 1, .way = GOS_FALLBACK_HOST};
+
+    (void)state;
+    gos_fallback_reset_after_fork();
+    for (one.address = 2; gos_fallback_add(&one); one.address++)
+        ;
+    gos_options.fallback = 1u << GOS_FALLBACK_SYNC;
+    gos_driver.cuMemAlloc = allocate;
+    gos_driver.cuMemFree = free_memory;
+    evidence.request.kind = GOS_KIND_POOL;
+    assert_false(gos_step_fallback_run(&ladder, &record));
+    assert_int_equal(freed_address, 0xd000);
+    assert_int_equal(ladder.substitute, 0);
+    gos_fallback_reset_after_fork();
+}
+
 /* --- the ladder around them --- */
 
 static int keep(void *arg, int asked_device, uint64_t wanted_bytes)
@@ -393,6 +464,8 @@ int main(void)
         TEST(wait_is_given_up_at_the_budget_and_not_repeated_for_the_same),
         TEST(wait_that_was_short_leaves_the_rest_of_the_budget_to_later_failures),
         TEST(nobody_is_waited_for_where_nobody_holds_the_memory),
+        TEST(plain_memory_does_not_stand_in_for_a_pool_that_other_devices_use),
+        TEST(full_table_of_fallbacks_gives_the_memory_back),
         TEST(flush_without_a_thread_is_an_error),
         TEST(time_spent_in_wait_is_not_taken_from_the_other_steps),
         TEST(used_up_budget_stops_all_steps_but_wait),
