@@ -5,7 +5,8 @@
  * cuMemFreeAsync takes neither managed nor pinned memory.  For it the free
  * keeps its place in the stream: an event is recorded there, the host goes on,
  * and the memory is freed at the first free or fallback after the event has
- * come to pass.  Only where no event is to be had is the stream waited for.
+ * come to pass; that free may then wait for kernels on other streams, as each
+ * cuMemFree may.  Only where no event is to be had is the stream waited for.
  *
  * Hook context; raises gos_thread.depth itself.
  */
