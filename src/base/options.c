@@ -114,6 +114,14 @@ static int parse_size(const char *value, uint64_t *bytes)
     return 0;
 }
 
+static int parse_duration(const char *value, uint64_t *ns)
+{
+    if (!is_none(value))
+        return gos_text_parse_duration(value, ns);
+    *ns = 0;
+    return 0;
+}
+
 static int parse_words(const char *value, const char *values, uint32_t *set)
 {
     for (;;) {
@@ -164,7 +172,7 @@ static int parse(const struct gos_option_row *row, const char *value, struct gos
     case GOS_OPTION_SIZE:
         return parse_size(value, field);
     case GOS_OPTION_DURATION:
-        return gos_text_parse_duration(value, field);
+        return parse_duration(value, field);
     case GOS_OPTION_PATH:
         return parse_path(value, field);
     case GOS_OPTION_SET:

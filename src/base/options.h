@@ -32,7 +32,14 @@ struct gos_options {
 /* Words of the SET and CHOICE options, in the order of options.def. */
 enum { GOS_REPORT_TEXT = 1u << 0, GOS_REPORT_JSON = 1u << 1 };
 enum { GOS_REPORT_ON_FAILED, GOS_REPORT_ON_ALL };
-enum { GOS_RETRY_SYNC = 1u << 0, GOS_RETRY_TRIM = 1u << 1, GOS_RETRY_FLUSH = 1u << 2 };
+enum {
+    GOS_RETRY_RESERVE = 1u << 0,
+    GOS_RETRY_SYNC = 1u << 1,
+    GOS_RETRY_TRIM = 1u << 2,
+    GOS_RETRY_FLUSH = 1u << 3,
+    GOS_RETRY_WAIT = 1u << 4,
+    GOS_RETRY_FALLBACK = 1u << 5
+};
 enum { GOS_STACK_OFF, GOS_STACK_NATIVE, GOS_STACK_PYTHON, GOS_STACK_BOTH };
 
 /* Filled with the defaults statically is not possible; call the loader first. */

@@ -29,6 +29,20 @@ static int load_pools(struct gos_loaded *loaded, const json_t *root)
     return 0;
 }
 
+static void load_fallbacks(struct gos_evidence *evidence, const json_t *array)
+{
+    for (size_t i = 0; i < json_array_size(array) && i < GOS_FALLBACK_ROWS; i++) {
+        const json_t *from = json_array_get(array, i);
+        evidence->fallbacks[evidence->fallback_count++] = (struct gos_fallback_evidence){
+            .way = gos_value_word(from, "way", gos_fallback_code, GOS_FALLBACK_COUNT,
+                                  GOS_FALLBACK_SYNC),
+            .device = (uint32_t)gos_value_number(from, "device", 0),
+            .total = {gos_value_number(from, "live_bytes", 0),
+                      gos_value_number(from, "live_count", 0)},
+        };
+    }
+}
+
 static const char *stream_state(unsigned state)
 {
     static const char *const names[] = {"not asked", "running", "finished"};
@@ -171,6 +185,7 @@ int gos_load_place(struct gos_loaded *loaded, const json_t *root)
     int result = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && result == 0; i++)
         result = parts[i](loaded, root);
+    load_fallbacks(&loaded->evidence, json_object_get(root, "fallback"));
     load_host(&loaded->evidence, json_object_get(root, "host"));
     return result;
 }

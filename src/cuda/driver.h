@@ -40,11 +40,27 @@
     CALL(cuCtxGetDevice, cuCtxGetDevice, PFN_cuCtxGetDevice_v2000)                                 \
     CALL(cuMemGetInfo, cuMemGetInfo_v2, PFN_cuMemGetInfo_v3020)                                    \
     CALL(cuMemGetAddressRange, cuMemGetAddressRange_v2, PFN_cuMemGetAddressRange_v3020)            \
+    CALL(cuMemCreate, cuMemCreate, PFN_cuMemCreate_v10020)                                         \
+    CALL(cuMemRelease, cuMemRelease, PFN_cuMemRelease_v10020)                                      \
+    CALL(cuMemAlloc, cuMemAlloc_v2, PFN_cuMemAlloc_v3020)                                          \
+    CALL(cuMemFree, cuMemFree_v2, PFN_cuMemFree_v3020)                                             \
+    CALL(cuMemAllocManaged, cuMemAllocManaged, PFN_cuMemAllocManaged_v6000)                        \
+    CALL(cuMemHostAlloc, cuMemHostAlloc, PFN_cuMemHostAlloc_v2020)                                 \
+    CALL(cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2,                                  \
+         PFN_cuMemHostGetDevicePointer_v3020)                                                      \
+    CALL(cuMemFreeHost, cuMemFreeHost, PFN_cuMemFreeHost_v2000)                                    \
+    CALL(cuCtxSynchronize, cuCtxSynchronize, PFN_cuCtxSynchronize_v2000)                           \
     CALL(cuMemGetAllocationPropertiesFromHandle, cuMemGetAllocationPropertiesFromHandle,           \
          PFN_cuMemGetAllocationPropertiesFromHandle_v10020)                                        \
     CALL(cuMemPoolGetAttribute, cuMemPoolGetAttribute, PFN_cuMemPoolGetAttribute_v11020)           \
+    CALL(cuMemPoolGetAccess, cuMemPoolGetAccess, PFN_cuMemPoolGetAccess_v11020)                    \
     CALL(cuMemPoolTrimTo, cuMemPoolTrimTo, PFN_cuMemPoolTrimTo_v11020)                             \
     CALL(cuPointerGetAttribute, cuPointerGetAttribute, PFN_cuPointerGetAttribute_v4000)            \
+    CALL(cuEventCreate, cuEventCreate, PFN_cuEventCreate_v2000)                                    \
+    CALL(cuEventRecord, cuEventRecord, PFN_cuEventRecord_v2000)                                    \
+    CALL(cuEventQuery, cuEventQuery, PFN_cuEventQuery_v2000)                                       \
+    CALL(cuEventSynchronize, cuEventSynchronize, PFN_cuEventSynchronize_v2000)                     \
+    CALL(cuEventDestroy, cuEventDestroy_v2, PFN_cuEventDestroy_v4000)                              \
     CALL(cuStreamQuery, cuStreamQuery, PFN_cuStreamQuery_v2000)                                    \
     CALL(cuStreamQuery_ptsz, cuStreamQuery_ptsz, PFN_cuStreamQuery_v7000_ptsz)                     \
     CALL(cuStreamSynchronize, cuStreamSynchronize, PFN_cuStreamSynchronize_v2000)                  \

@@ -28,6 +28,7 @@
     LINE(POOL_IDLE, "pool_idle", "idle in pools", true)                                            \
     LINE(POOL_PENDING, "pool_pending", "freed, not yet given back", true)                          \
     LINE(GRAPH_IDLE, "graph_idle", "idle graph memory", true)                                      \
+    LINE(HELD, "held_in_reserve", "held in reserve", true)                                         \
     LINE(ROUNDING, "rounding", "rounding to 2 MiB blocks", true)                                   \
     LINE(HALF_EMPTY, "half_empty", "unused parts of shared 2 MiB blocks", true)                    \
     LINE(CONTEXT, "context_modules", "contexts, modules, untracked", true)                         \

@@ -172,6 +172,7 @@ static void claim_books(struct entry_book *book)
     claim(book, GOS_LEDGER_LIVE_DEVICE, live_bytes(book, GOS_KIND_DEVICE), GOS_SOURCE_MEASURED);
     claim(book, GOS_LEDGER_LIVE_PHYSICAL, live_bytes(book, GOS_KIND_PHYSICAL), GOS_SOURCE_MEASURED);
     claim(book, GOS_LEDGER_LIVE_ARRAY, live_bytes(book, GOS_KIND_ARRAY), GOS_SOURCE_MEASURED);
+    claim(book, GOS_LEDGER_HELD, book->device->held_bytes, GOS_SOURCE_MEASURED);
 }
 
 static void claim_pools(struct entry_book *book)

@@ -61,7 +61,8 @@ static void reckon_sources(struct gos_situation *s)
     s->idle_bytes = idle - s->own_idle_bytes + line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
     s->pending_bytes = line_bytes(s, GOS_LEDGER_POOL_PENDING);
     s->stuck_bytes = line_bytes(s, GOS_LEDGER_HALF_EMPTY);
-    s->tracked_bytes = s->ledger->own_bytes - line_bytes(s, GOS_LEDGER_CONTEXT);
+    s->tracked_bytes =
+        s->ledger->own_bytes - line_bytes(s, GOS_LEDGER_CONTEXT) - line_bytes(s, GOS_LEDGER_HELD);
     s->neighbours_bytes = line_bytes(s, GOS_LEDGER_CHILDREN) + line_bytes(s, GOS_LEDGER_OTHERS);
     s->hidden_bytes = credible_hidden(s);
     /* The limit is this process' own: what others hold, or gave back, does not move it. */

@@ -54,7 +54,7 @@ struct gos_situation {
     uint64_t own_idle_bytes; /* in the pool that the request is served from */
     uint64_t pending_bytes;
     uint64_t stuck_bytes;      /* unused parts of shared blocks */
-    uint64_t tracked_bytes;    /* this process, without its context */
+    uint64_t tracked_bytes;    /* this process, without its context and the reserve */
     uint64_t neighbours_bytes; /* children and others, with a number */
     uint64_t hidden_bytes;     /* of the hidden line, what another process could be */
 };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 struct gos_step_record {
-    const char *step;   /* "sync", "trim", "flush" */
+    const char *step;   /* "reserve", "sync", "trim", "flush", "wait", "fallback" */
     const char *result; /* "helped", "no help", "skipped", "timed out", "error" */
     const char *reason; /* why it was skipped, what went wrong, who was asked; "" none */
     uint64_t freed_bytes;

@@ -12,12 +12,20 @@ static bool begins(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
+static bool is_of_torch(const struct gos_module *module)
+{
+    return begins(module->name, "libtorch") || begins(module->name, "libc10") ||
+           strstr(module->path, "/torch/");
+}
+
 static void note_module(struct gos_allocator_stack *stack, const struct gos_module *module)
 {
     if (!module || !module->path)
         return;
     stack->has_torch = stack->has_torch || begins(module->name, "libc10_cuda.so");
     stack->has_cupy = stack->has_cupy || strstr(module->path, "cupy/cuda/memory");
+    stack->has_torch_frame = stack->has_torch_frame || is_of_torch(module);
+    stack->has_cupy_frame = stack->has_cupy_frame || strstr(module->path, "/cupy");
     stack->has_jax = stack->has_jax || begins(module->name, "xla_cuda_plugin") ||
                      begins(module->name, "pjrt_c_api_gpu") ||
                      begins(module->name, "xla_extension");

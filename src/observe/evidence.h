@@ -14,6 +14,7 @@
 
 #include "../base/memory.h"
 #include "../track/event.h"
+#include "../track/fallback.h"
 #include "../track/history.h"
 #include "../track/kind.h"
 #include "../track/registry.h"
@@ -153,6 +154,7 @@ struct gos_device_evidence {
     uint64_t graph_reserved_bytes; /* graph memory, by the driver; 0 if not known */
     uint64_t graph_used_bytes;
     uint64_t unmapped_physical_bytes;
+    uint64_t held_bytes; /* by us, for recovery (GPUOOMSHIM_RESERVE) */
 
     /* Small allocations of the device, ascending by address. */
     struct gos_small *smalls;
@@ -174,6 +176,14 @@ struct gos_process_evidence {
     uint32_t uid;
     char name[64]; /* comm, "" unknown */
 };
+
+/* Live memory of one way and device that stands in for device memory. */
+struct gos_fallback_evidence {
+    enum gos_fallback way;
+    uint32_t device;
+    struct gos_total total;
+};
+#define GOS_FALLBACK_ROWS 24
 
 struct gos_host_evidence {
     uint64_t memory_total_bytes;
@@ -282,6 +292,8 @@ struct gos_evidence {
     size_t stream_count;
     struct gos_process_evidence *processes;
     size_t process_count;
+    struct gos_fallback_evidence fallbacks[GOS_FALLBACK_ROWS];
+    size_t fallback_count;
     struct gos_event *events; /* oldest first */
     size_t event_count;
     uint64_t events_lost;

@@ -6,6 +6,7 @@ observe_sources := \
     device_state.c \
     environment.c \
     evidence.c \
+    fallbacks.c \
     frameworks.c \
     frameworks_read.c \
     frameworks_script.S \

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "../base/options.h"
+#include "../track/held.h"
 #include "../track/sample.h"
 #include "../track/site.h"
 #include "../track/vmm.h"
+#include "fallbacks.h"
 #include "sort.h"
 
 #define BLOCK_BYTES (2u << 20)
@@ -213,6 +215,7 @@ static void finish_device(struct gos_evidence *evidence, uint32_t ordinal)
     sort_device(evidence, device);
     device->peak_bytes = gos_registry_peak_bytes(ordinal);
     device->unmapped_physical_bytes = gos_vmm_total(ordinal).unmapped_bytes;
+    device->held_bytes = gos_held_bytes(ordinal);
 }
 
 static void say_what_is_lost(const struct gos_snapshot *snapshot)
@@ -247,6 +250,7 @@ void gos_snapshot_take(struct gos_snapshot *snapshot, struct gos_evidence *evide
     gos_sort_uses(evidence->uses, evidence->use_count);
     for (uint32_t ordinal = 0; ordinal < GOS_DEVICE_MAX; ordinal++)
         finish_device(evidence, ordinal);
+    gos_fallbacks_observe(evidence);
     gos_registry_counts(&evidence->allocated_count, &evidence->freed_count);
     say_what_is_lost(snapshot);
 }

@@ -3,6 +3,7 @@
 #include "../base/os.h"
 #include "../base/thread.h"
 #include "../track/pool.h"
+#include "../track/stream_use.h"
 #include "contexts.h"
 
 /* A query takes about a microsecond; hundreds of streams on a busy driver may take more. */
@@ -20,7 +21,7 @@ static struct gos_stream_evidence describe(const struct gos_pending *pending)
     };
 }
 
-static CUresult query(const struct gos_stream_evidence *stream)
+static CUresult query_handle(const struct gos_stream_evidence *stream)
 {
     CUstream handle = (CUstream)(uintptr_t)stream->stream;
 
@@ -29,6 +30,16 @@ static CUresult query(const struct gos_stream_evidence *stream)
                                                      : CUDA_ERROR_NOT_FOUND;
     return gos_driver.cuStreamQuery != NULL ? gos_driver.cuStreamQuery(handle)
                                             : CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult query(const struct gos_stream_evidence *stream)
+{
+    int use = gos_stream_use_begin(stream->stream);
+    CUresult result = use < 0 ? CUDA_ERROR_NOT_FOUND : query_handle(stream);
+
+    if (use >= 0)
+        gos_stream_use_end(use);
+    return result;
 }
 
 /* Stream 0 is another stream in each context, hence the visit. */

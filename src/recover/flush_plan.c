@@ -89,9 +89,41 @@ static const char *plan_frameworks(const struct gos_diagnosis *diagnosis,
     return NULL;
 }
 
+static bool is_enough_pinned(const struct gos_diagnosis *diagnosis)
+{
+    const struct gos_evidence *evidence = diagnosis->evidence;
+    uint64_t held_bytes = may_be_held_by(diagnosis, "torch") + may_be_held_by(diagnosis, "cupy");
+
+    return evidence->request.bytes <= evidence->host.memory_available_bytes + held_bytes;
+}
+
+/* Python frames do not matter here: what locks is below them. */
+static const char *plan_pinned(const struct gos_diagnosis *diagnosis, struct gos_flush_plan *plan)
+{
+    bool torch = gos_python_api() && may_be_held_by(diagnosis, "torch") > 0;
+    bool cupy = gos_python_api() && may_be_held_by(diagnosis, "cupy") > 0;
+
+    if (!torch && !cupy)
+        return "nobody who could be asked keeps pinned memory";
+    struct gos_allocator_stack stack = gos_allocator_stack(0);
+    if (!stack.is_known)
+        return "the failing stack could not be read, so nobody knows whose locks it holds";
+    plan->pinned = true;
+    plan->torch = torch && !stack.has_torch_frame;
+    plan->cupy = cupy && !stack.has_cupy_frame;
+    if (!plan->torch && !plan->cupy)
+        return "the failing call is the framework's own";
+    return is_enough_pinned(diagnosis) ? NULL : "all that could be asked for would be too little";
+}
+
 const char *gos_flush_plan_make(const struct gos_diagnosis *diagnosis, struct gos_flush_plan *plan)
 {
     const char *why_not = NULL;
+
+    if (diagnosis->device < 0) {
+        *plan = (struct gos_flush_plan){.pinned = false};
+        return plan_pinned(diagnosis, plan);
+    }
 
     *plan = (struct gos_flush_plan){.callbacks = gos_flush_callback_count() > 0};
     if (gos_python_api()) {

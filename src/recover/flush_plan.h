@@ -3,7 +3,8 @@
  *
  * A framework whose allocator is on the failing stack is not asked: it holds
  * its lock there, and it asks itself anyway.  Frames of the framework outside
- * its allocator do not matter.
+ * its allocator do not matter; for pinned memory, whose allocator is not a
+ * library of its own, each frame of the framework does.
  */
 #ifndef GOS_RECOVER_FLUSH_PLAN_H
 #define GOS_RECOVER_FLUSH_PLAN_H
@@ -13,6 +14,7 @@
 #include "../diagnose/diagnosis.h"
 
 struct gos_flush_plan {
+    bool pinned; /* pinned host memory is wanted, and only that: torch's and CuPy's caches of it */
     bool torch;
     bool cupy;
     bool named;     /* GPUOOMSHIM_FLUSH */

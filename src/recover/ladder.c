@@ -7,19 +7,31 @@
 #include "../cuda/driver.h"
 #include "../track/event.h"
 #include "../track/pool.h"
+#include "reserve.h"
+#include "step_fallback.h"
 #include "step_flush.h"
+#include "step_reserve.h"
 #include "step_sync.h"
 #include "step_trim.h"
+#include "step_wait.h"
 
 static const struct {
     const char *name;
-    uint32_t option; /* bit of GPUOOMSHIM_RETRY */
-    bool (*may_help)(const struct gos_diagnosis *, const char **why_not);
-    bool (*run)(const struct gos_ladder *, struct gos_step_record *);
+    uint32_t option;            /* bit of GPUOOMSHIM_RETRY */
+    bool (*is_asked_for)(void); /* NULL: not opt-in */
+    bool (*may_help)(const struct gos_ladder *, const char **why_not);
+    bool (*run)(struct gos_ladder *, struct gos_step_record *);
 } rungs[GOS_STEP_COUNT] = {
-    [GOS_STEP_SYNC] = {"sync", GOS_RETRY_SYNC, gos_step_sync_may_help, gos_step_sync_run},
-    [GOS_STEP_TRIM] = {"trim", GOS_RETRY_TRIM, gos_step_trim_may_help, gos_step_trim_run},
-    [GOS_STEP_FLUSH] = {"flush", GOS_RETRY_FLUSH, gos_step_flush_may_help, gos_step_flush_run},
+    [GOS_STEP_RESERVE] = {"reserve", GOS_RETRY_RESERVE, gos_step_reserve_is_asked_for,
+                          gos_step_reserve_may_help, gos_step_reserve_run},
+    [GOS_STEP_SYNC] = {"sync", GOS_RETRY_SYNC, NULL, gos_step_sync_may_help, gos_step_sync_run},
+    [GOS_STEP_TRIM] = {"trim", GOS_RETRY_TRIM, NULL, gos_step_trim_may_help, gos_step_trim_run},
+    [GOS_STEP_FLUSH] = {"flush", GOS_RETRY_FLUSH, NULL, gos_step_flush_may_help,
+                        gos_step_flush_run},
+    [GOS_STEP_WAIT] = {"wait", GOS_RETRY_WAIT, gos_step_wait_is_asked_for, gos_step_wait_may_help,
+                       gos_step_wait_run},
+    [GOS_STEP_FALLBACK] = {"fallback", GOS_RETRY_FALLBACK, gos_step_fallback_is_asked_for,
+                           gos_step_fallback_may_help, gos_step_fallback_run},
 };
 
 /* Why nothing may be tried, or NULL. */
@@ -33,7 +45,7 @@ static const char *forbidden(const struct gos_evidence *evidence, const struct g
         return "the process was forked after CUDA was initialised";
     if (gos_capture_count() > 0)
         return "a stream of this process is being captured";
-    if (request->device < 0)
+    if (request->device < 0 && request->kind != GOS_KIND_HOST)
         return "the request is not for a device's memory";
     if (verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE)
         return "no amount of freed memory could serve this size";
@@ -62,7 +74,7 @@ static bool exchange_capture_mode(CUstreamCaptureMode *mode)
 }
 
 /* True when it ran and a retry makes sense. */
-static bool run(const struct gos_ladder *ladder, enum gos_step step, struct gos_step_record *record)
+static bool run(struct gos_ladder *ladder, enum gos_step step, struct gos_step_record *record)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     bool relaxed = exchange_capture_mode(&mode);
@@ -75,6 +87,8 @@ static bool run(const struct gos_ladder *ladder, enum gos_step step, struct gos_
 
     record->freed_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
     record->duration_ns = gos_os.monotonic_ns() - started_ns;
+    if (step == GOS_STEP_WAIT) /* which has a budget of its own */
+        ladder->deadline_ns += record->duration_ns;
     gos_event_add(&(struct gos_event){.what = rungs[step].name,
                                       .result = record->cuda_result,
                                       .device = ladder->diagnosis->device,
@@ -82,21 +96,56 @@ static bool run(const struct gos_ladder *ladder, enum gos_step step, struct gos_
     return retry;
 }
 
+static bool is_opted_in(enum gos_step step)
+{
+    return rungs[step].is_asked_for && rungs[step].is_asked_for();
+}
+
+/* Nobody has heard of it: neither its own setting nor GPUOOMSHIM_RETRY names it. */
+static bool is_unasked(enum gos_step step)
+{
+    return rungs[step].is_asked_for && !is_opted_in(step) &&
+           !(gos_options.retry & rungs[step].option);
+}
+
+/* Why not, or NULL. */
+static const char *refusal(const struct gos_ladder *ladder, enum gos_step step)
+{
+    const char *why_not = NULL;
+
+    if (!(gos_options.retry & rungs[step].option) && !(gos_options.retry && is_opted_in(step)))
+        return "not in GPUOOMSHIM_RETRY";
+    if (rungs[step].is_asked_for && !is_opted_in(step))
+        return "its own setting is not given";
+    if (ladder->diagnosis->device < 0 && step != GOS_STEP_FLUSH)
+        return "the request is for the host's memory";
+    if (step != GOS_STEP_WAIT && gos_os.monotonic_ns() >= ladder->deadline_ns)
+        return "GPUOOMSHIM_RETRY_BUDGET is used up";
+    return rungs[step].may_help(ladder, &why_not) ? NULL : why_not;
+}
+
 bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, uint32_t *count)
 {
     while (!ladder->closed && ladder->next < GOS_STEP_COUNT && *count < GOS_STEP_MAX) {
         enum gos_step step = (enum gos_step)ladder->next++;
-        struct gos_step_record *record = &steps[(*count)++];
 
-        *record =
-            (struct gos_step_record){.step = rungs[step].name, .result = "skipped", .reason = ""};
-        if (!(gos_options.retry & rungs[step].option))
-            record->reason = "not in GPUOOMSHIM_RETRY";
-        else if (gos_os.monotonic_ns() >= ladder->deadline_ns)
-            record->reason = "GPUOOMSHIM_RETRY_BUDGET is used up";
-        else if (rungs[step].may_help(ladder->diagnosis, &record->reason) &&
-                 run(ladder, step, record))
+        if (is_unasked(step))
+            continue;
+        struct gos_step_record *record = &steps[(*count)++];
+        *record = (struct gos_step_record){
+            .step = rungs[step].name, .result = "skipped", .reason = refusal(ladder, step)};
+        if (record->reason)
+            continue;
+        record->reason = "";
+        if (run(ladder, step, record))
             return true;
     }
     return false;
+}
+
+void gos_ladder_reset_after_fork(void)
+{
+    gos_step_flush_reset_after_fork();
+    gos_step_wait_reset_after_fork();
+    gos_reserve_reset_after_fork();
 }

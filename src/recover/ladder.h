@@ -18,13 +18,25 @@
 #include "../diagnose/diagnosis.h"
 #include "../diagnose/step.h"
 
-enum gos_step { GOS_STEP_SYNC, GOS_STEP_TRIM, GOS_STEP_FLUSH, GOS_STEP_COUNT };
+enum gos_step {
+    GOS_STEP_RESERVE,
+    GOS_STEP_SYNC,
+    GOS_STEP_TRIM,
+    GOS_STEP_FLUSH,
+    GOS_STEP_WAIT,
+    GOS_STEP_FALLBACK,
+    GOS_STEP_COUNT
+};
 
 struct gos_ladder {
     const struct gos_diagnosis *diagnosis;
     uint64_t deadline_ns; /* CLOCK_MONOTONIC */
     uint32_t next;        /* enum gos_step */
     bool closed;          /* the gate said no */
+    bool is_replaceable;  /* in: the call could return other memory, and its context is current */
+    /* Out: the memory that serves the call in place of the driver's; 0: ask the driver again. */
+    uint64_t substitute;
+    enum gos_kind substitute_kind;
 };
 
 /*
@@ -36,8 +48,12 @@ void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diag
 
 /*
  * Run steps, appending a record for each to steps (room for GOS_STEP_MAX),
- * until one may have helped: true, retry now.  False: nothing is left.
+ * until one may have helped: true, retry now, or take the substitute.  False:
+ * nothing is left.  A step that is opt-in and that nobody asked for leaves no
+ * record.
  */
 bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, uint32_t *count);
+
+void gos_ladder_reset_after_fork(void);
 
 #endif

@@ -101,6 +101,15 @@ static void ask_path(const char *name, const char *path)
         ask_python(name, path, strlen(path));
 }
 
+/* In torch since 2.5; before, there is no such attribute and the words say so. */
+static void ask_pinned(void)
+{
+    if (job.plan.torch)
+        ask_path("torch (pinned)", "torch._C:_host_emptyCache");
+    if (job.plan.cupy)
+        ask_path("cupy (pinned)", "cupy:get_default_pinned_memory_pool().free_all_blocks");
+}
+
 static void ask_frameworks(void)
 {
     if (job.plan.torch)
@@ -153,7 +162,10 @@ static void ask_all(void)
 {
     if (gos_driver.cuCtxSetCurrent)
         gos_driver.cuCtxSetCurrent(job.context);
-    ask_frameworks();
+    if (job.plan.pinned)
+        ask_pinned();
+    else
+        ask_frameworks();
     ask_named();
     ask_callbacks();
     if (gos_driver.cuCtxSetCurrent)
@@ -163,11 +175,11 @@ static void ask_all(void)
 /* --- on the failing thread ---------------------------------------------------------------------
  */
 
-bool gos_step_flush_may_help(const struct gos_diagnosis *diagnosis, const char **why_not)
+bool gos_step_flush_may_help(const struct gos_ladder *ladder, const char **why_not)
 {
     struct gos_flush_plan plan;
 
-    *why_not = gos_flush_plan_make(diagnosis, &plan);
+    *why_not = gos_flush_plan_make(ladder->diagnosis, &plan);
     return !*why_not;
 }
 
@@ -178,7 +190,8 @@ static void fill_job(const struct gos_diagnosis *diagnosis)
     memset(&job, 0, sizeof job);
     job.words = gos_text_on(job.words_data, sizeof job.words_data);
     job.device = diagnosis->device;
-    job.wanted_bytes = request->bytes_known ? request->bytes : 0;
+    /* What is free of the device does not tell when there is enough of the host's. */
+    job.wanted_bytes = request->bytes_known && diagnosis->device >= 0 ? request->bytes : 0;
     if (gos_driver.cuCtxGetCurrent)
         gos_driver.cuCtxGetCurrent(&job.context);
     gos_flush_plan_make(diagnosis, &job.plan);
@@ -240,7 +253,7 @@ static bool tell_answer(struct gos_step_record *record)
 }
 
 /* Late, the helper may still have got something from whoever it asked first. */
-bool gos_step_flush_run(const struct gos_ladder *ladder, struct gos_step_record *record)
+bool gos_step_flush_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
     record->result = "no help";
     if (!claim_helper(time_left_ns(ladder->deadline_ns))) {

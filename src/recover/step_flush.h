@@ -6,15 +6,18 @@
  * that somebody else holds; the failing call waits no longer than
  * GPUOOMSHIM_FLUSH_BUDGET.  A failing thread that holds the GIL lets go of it
  * for the wait.
+ *
+ * torch's cuBLAS workspaces stay: another thread may be about to launch with
+ * one, or a captured graph may use it.
  */
 #ifndef GOS_RECOVER_STEP_FLUSH_H
 #define GOS_RECOVER_STEP_FLUSH_H
 
 #include "ladder.h"
 
-bool gos_step_flush_may_help(const struct gos_diagnosis *diagnosis, const char **why_not);
+bool gos_step_flush_may_help(const struct gos_ladder *ladder, const char **why_not);
 /* Fills result, reason, giver.  True when a retry makes sense. */
-bool gos_step_flush_run(const struct gos_ladder *ladder, struct gos_step_record *record);
+bool gos_step_flush_run(struct gos_ladder *ladder, struct gos_step_record *record);
 
 void gos_step_flush_reset_after_fork(void);
 

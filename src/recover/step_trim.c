@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "../cuda/driver.h"
+#include "../track/pool.h"
 
 static bool concerns(const struct gos_diagnosis *diagnosis, const struct gos_pool_evidence *pool)
 {
@@ -17,8 +18,9 @@ static bool graph_memory_is_idle(const struct gos_diagnosis *diagnosis)
     return device->graph_reserved_bytes > device->graph_used_bytes;
 }
 
-bool gos_step_trim_may_help(const struct gos_diagnosis *diagnosis, const char **why_not)
+bool gos_step_trim_may_help(const struct gos_ladder *ladder, const char **why_not)
 {
+    const struct gos_diagnosis *diagnosis = ladder->diagnosis;
     const struct gos_evidence *evidence = diagnosis->evidence;
 
     for (size_t i = 0; i < evidence->pool_count; i++)
@@ -39,7 +41,7 @@ static void note(struct gos_step_record *record, CUresult result)
     record->cuda_result = (int)result;
 }
 
-bool gos_step_trim_run(const struct gos_ladder *ladder, struct gos_step_record *record)
+bool gos_step_trim_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
     const struct gos_diagnosis *diagnosis = ladder->diagnosis;
     const struct gos_evidence *evidence = diagnosis->evidence;
@@ -49,7 +51,10 @@ bool gos_step_trim_run(const struct gos_ladder *ladder, struct gos_step_record *
     for (size_t i = 0; i < evidence->pool_count && gos_driver.cuMemPoolTrimTo; i++) {
         if (!concerns(diagnosis, &evidence->pools[i]))
             continue;
+        struct gos_pool_info info;
         CUmemoryPool pool = (CUmemoryPool)(uintptr_t)evidence->pools[i].pool;
+        if (!gos_pool_find(evidence->pools[i].pool, &info))
+            continue; /* destroyed meanwhile */
         CUresult result = gos_driver.cuMemPoolTrimTo(pool, 0);
         trimmed |= result == CUDA_SUCCESS;
         note(record, result);

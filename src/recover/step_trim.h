@@ -4,8 +4,8 @@
 
 #include "ladder.h"
 
-bool gos_step_trim_may_help(const struct gos_diagnosis *diagnosis, const char **why_not);
+bool gos_step_trim_may_help(const struct gos_ladder *ladder, const char **why_not);
 /* Fills result, reason, cuda_result.  True when a retry makes sense. */
-bool gos_step_trim_run(const struct gos_ladder *ladder, struct gos_step_record *record);
+bool gos_step_trim_run(struct gos_ladder *ladder, struct gos_step_record *record);
 
 #endif

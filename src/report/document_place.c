@@ -93,6 +93,34 @@ static void emit_streams(const struct gos_evidence *evidence, struct gos_emitter
     gos_emitter_end(emitter);
 }
 
+/* --- what stands in for device memory --- */
+
+static void emit_fallback(const struct gos_fallback_evidence *fallback,
+                          const struct gos_field *field, struct gos_emitter *emitter)
+{
+    gos_emitter_row(emitter, NULL);
+    gos_emitter_string(emitter, field++, gos_fallback_code(fallback->way));
+    gos_emitter_count(emitter, field++, fallback->device);
+    gos_emitter_bytes(emitter, field++, fallback->total.live_bytes);
+    gos_emitter_count(emitter, field++, fallback->total.live_count);
+    gos_emitter_row_end(emitter);
+}
+
+static void emit_fallbacks(const struct gos_evidence *evidence, struct gos_emitter *emitter)
+{
+    static const struct gos_field fields[] = {
+        {"way", "way", -13},
+        {"device", "GPU", 3},
+        {"live_bytes", "live", 11},
+        {"live_count", "count", 6},
+    };
+    open_table(emitter, "fallback", "FALLBACK: slower memory that stands in for the device's",
+               fields, COUNT_OF(fields), evidence->fallback_count);
+    for (size_t i = 0; i < evidence->fallback_count; i++)
+        emit_fallback(&evidence->fallbacks[i], fields, emitter);
+    gos_emitter_end(emitter);
+}
+
 /* --- processes --- */
 
 /* For people; for programs it follows from uid and mps_server. */
@@ -354,6 +382,7 @@ void gos_document_place(const struct gos_document *document, struct gos_emitter 
     const struct gos_evidence *evidence = document->report->diagnosis->evidence;
     emit_pools(evidence, emitter);
     emit_streams(evidence, emitter);
+    emit_fallbacks(evidence, emitter);
     emit_processes(evidence, emitter);
     emit_events(evidence, emitter);
     emit_host(evidence, emitter);

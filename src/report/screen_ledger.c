@@ -39,6 +39,7 @@ static void put_own(struct gos_text *text, const struct gos_ledger *ledger)
               false);
     put_share(text, ", ", "idle in pools", idle, false);
     put_share(text, ", ", "freed but pending", line_bytes(ledger, GOS_LEDGER_POOL_PENDING), false);
+    put_share(text, ", ", "held in reserve", line_bytes(ledger, GOS_LEDGER_HELD), false);
     put_share(text, ", ", "lost to 2 MiB blocks", waste, false);
     put_share(text, ", ", "contexts and modules", line_bytes(ledger, GOS_LEDGER_CONTEXT), false);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../base/loss.h"
+#include "../recover/reserve.h"
 #include "../track/allowance.h"
 #include "../track/event.h"
 #include "../track/history.h"
@@ -50,6 +51,8 @@ static void record(const struct gos_call *call, uint64_t address)
     struct gos_place place = place_of(call);
     enum gos_kind kind = kind_of(call, &place);
 
+    if (gos_reserve_is_lacking(place.device))
+        gos_reserve_take(place.device, place.context);
     struct gos_allocation allocation = {
         .address = address,
         .bytes = call->bytes,
@@ -88,7 +91,7 @@ static void end_story(struct gos_call *call, CUresult result)
     else if (call->shared)
         gos_episode_recovered();
     else if (is_owned(call))
-        gos_episode_closed_by(call->bytes);
+        gos_episode_closed_by(call->bytes, gos_entrypoint_name((enum gos_entrypoint)call->entry));
     call->failure = NULL;
 }
 

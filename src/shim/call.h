@@ -39,8 +39,10 @@ struct gos_call {
     bool per_thread;             /* stream 0 is the per-thread default stream */
     bool shared;                 /* asked again because another thread recovered memory */
     bool rehearsed;              /* rehearsal.h knows more of it */
+    bool replaceable;            /* its hook goes by gos_call_goes_on and gos_call_answer */
     int16_t device;              /* ordinal, GOS_DEVICE_HOST, or GOS_DEVICE_CURRENT */
     CUresult first_result;       /* of a call that failed; CUDA_SUCCESS while none did */
+    uint64_t substitute;         /* memory that serves the call in the driver's place, or 0 */
 };
 
 #define GOS_DEVICE_CURRENT (-1)
@@ -89,6 +91,36 @@ static inline CUresult gos_call_refuse(CUdeviceptr *pointer)
     if (pointer)
         *pointer = 0;
     return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/*
+ * A call whose hook can return other memory than the driver's (GPUOOMSHIM_FALLBACK):
+ *
+ *     do
+ *         result = gos_call_goes_on(&call, pointer)
+ *                      ? gos_call_keep(&call, GOS_REAL(…)(pointer, …), pointer)
+ *                      : gos_call_answer(&call, pointer);
+ *     while (gos_call_again(&call, result));
+ */
+static inline struct gos_call gos_call_replaceable(struct gos_call call)
+{
+    call.replaceable = true;
+    return call;
+}
+
+/* Is the driver to be asked?  Else gos_call_answer. */
+static inline bool gos_call_goes_on(struct gos_call *call, const CUdeviceptr *pointer)
+{
+    return __builtin_expect(call->substitute == 0, 1) && gos_call_admits(call, pointer);
+}
+
+/* In the driver's place: other memory, or what it would have said. */
+static inline CUresult gos_call_answer(const struct gos_call *call, CUdeviceptr *pointer)
+{
+    if (call->substitute == 0)
+        return gos_call_refuse(pointer);
+    *pointer = call->substitute;
+    return CUDA_SUCCESS;
 }
 
 bool gos_call_failed(struct gos_call *call, CUresult result);

@@ -3,6 +3,8 @@
 #include <stdatomic.h>
 
 #include "../cuda/driver.h"
+#include "../recover/reserve.h"
+#include "../track/fallback.h"
 #include "../track/handle_map.h"
 #include "../track/pool.h"
 
@@ -66,6 +68,10 @@ void gos_context_ended(CUcontext context)
         return;
     gos_context_device(number(context), &device);
     gos_registry_drop(lives_in, context);
+    gos_fallback_context_ended(number(context));
+    gos_thread.depth++;
+    gos_reserve_context_ended(number(context));
+    gos_thread.depth--;
     gos_context_destroyed(number(context));
     gos_rehearsal_context_ended(device);
 }

@@ -5,43 +5,33 @@
 #include <string.h>
 
 #include "../base/lock.h"
-#include "../base/module.h"
 #include "../base/os.h"
 #include "../base/thread.h"
-#include "../diagnose/diagnosis.h"
+#include "deferred.h"
 #include "failure.h"
+#include "habit.h"
 
 /* An episode that nothing has touched for so long is over. */
 #define EPISODE_NS 10000000000u
 
-/*
- * How often each library asks for the same size before it gives up [read in
- * their sources]: torch frees its cache once; CuPy frees its pool, then
- * collects garbage; XLA asks for nine tenths, again and again, so its last
- * attempt cannot be told and surfaces only when the process ends.
- */
-#define NEVER_GIVES_UP UINT32_MAX
-static const struct {
-    const char *library;
-    uint32_t attempts;
-} habits[] = {
-    {"torch", 2},
-    {"cupy", 3},
-    {"jax", NEVER_GIVES_UP},
-    {"tensorflow", NEVER_GIVES_UP},
-};
+/* Who retries does so at once: a success after that long is another matter. */
+#define RETRY_NS 2000000000u
 
 static __thread struct {
     struct gos_request last; /* of the open episode */
+    uint64_t first_bytes;
+    uint64_t place;            /* of the first failure (habit.h) */
+    uint32_t survivable_count; /* failures that this place has survived before */
+    uint32_t failure_count;
     uint32_t same_size_count;
-    bool told; /* it has surfaced */
+    bool trusted; /* put off only because of what was learned */
+    bool told;    /* it has surfaced */
 } episode __attribute__((tls_model("initial-exec")));
 
 __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec")));
 
-/* Guards what threads share: the deferred request and the kept failures. */
+/* Guards the kept failures. */
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_REPORT);
-static struct gos_request deferred; /* .api NULL: none */
 
 /* A failure holds a whole report's evidence, up to a few MiB. */
 #define KEPT_MAX 8
@@ -57,45 +47,6 @@ static uint64_t last_ticket;
 
 static _Atomic uint64_t survived_count;
 static _Atomic uint64_t failure_count;
-
-static const char *library_of(const struct gos_request *request)
-{
-    const struct gos_module *module = gos_module_at(request->requester_module);
-
-    return module ? gos_library_name(module->path) : "";
-}
-
-/* The habits are those of device allocators; nobody repeats a launch or a pinned buffer. */
-static bool may_be_repeated(enum gos_kind kind)
-{
-    return kind == GOS_KIND_DEVICE || kind == GOS_KIND_POOL || kind == GOS_KIND_PHYSICAL ||
-           kind == GOS_KIND_MANAGED;
-}
-
-static uint32_t attempts_of(const struct gos_request *request)
-{
-    const char *library = may_be_repeated(request->kind) ? library_of(request) : "";
-
-    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++)
-        if (strcmp(habits[i].library, library) == 0)
-            return habits[i].attempts;
-    return 1;
-}
-
-static void set_deferred(const struct gos_request *request)
-{
-    gos_lock_acquire(&lock);
-    deferred = *request;
-    gos_lock_release(&lock);
-}
-
-static void clear_deferred(void)
-{
-    gos_lock_acquire(&lock);
-    if (deferred.tid == episode.last.tid)
-        deferred.api = NULL;
-    gos_lock_release(&lock);
-}
 
 /* With the lock. */
 static struct gos_failure *remove_kept(size_t at)
@@ -180,11 +131,19 @@ static bool try_borrow(uint64_t ticket, struct gos_failure **failure)
     return !is_lent;
 }
 
-static void begin(void)
+/* An episode that was put off on trust, and in which nothing succeeded, was misplaced trust. */
+static void begin(const struct gos_request *request)
 {
+    if (gos_episode_open && episode.trusted)
+        gos_habit_forget(episode.place);
     gos_failure_free(take_kept(FATE_OVER));
-    episode.told = false;
+    episode.first_bytes = request->bytes;
+    episode.place = gos_habit_place(request);
+    episode.survivable_count = gos_habit_survived(episode.place);
+    episode.failure_count = 0;
     episode.same_size_count = 0;
+    episode.trusted = false;
+    episode.told = false;
     gos_episode_open = 1;
 }
 
@@ -196,23 +155,32 @@ static bool continues(const struct gos_request *request)
            request->bytes <= episode.last.bytes;
 }
 
+static bool is_put_off(uint32_t known_attempts)
+{
+    if (episode.same_size_count < known_attempts)
+        return true;
+    episode.trusted = !episode.told && episode.failure_count <= episode.survivable_count;
+    return episode.trusted;
+}
+
 enum gos_episode_answer gos_episode_failed(struct gos_request *request)
 {
-    uint32_t attempts = attempts_of(request);
+    uint32_t known_attempts = gos_habit_attempts(request);
 
     atomic_fetch_add(&failure_count, 1);
     if (!continues(request))
-        begin();
+        begin(request);
     if (request->bytes != episode.last.bytes)
         episode.same_size_count = 0;
     episode.last = *request;
-    request->caller_retries = attempts > 1;
+    episode.failure_count++;
+    request->caller_retries = known_attempts > 1 || episode.survivable_count > 0;
     request->attempts = ++episode.same_size_count;
-    if (request->attempts < attempts) {
-        set_deferred(request);
+    if (is_put_off(known_attempts)) {
+        gos_deferred_set(request);
         return GOS_EPISODE_DEFER;
     }
-    clear_deferred();
+    gos_deferred_clear(request->tid);
     if (episode.told)
         return GOS_EPISODE_AGAIN;
     episode.told = true;
@@ -226,16 +194,25 @@ static void end_as(struct gos_failure *failure, enum fate fate)
     gos_failure_free(failure);
 }
 
+/* Was this the answer to the caller's own asking again? */
+static bool is_retry(uint64_t bytes, const char *entry)
+{
+    return bytes <= episode.first_bytes && entry == episode.last.entry &&
+           gos_os.monotonic_ns() - episode.last.monotonic_ns < RETRY_NS;
+}
+
 /*
  * Something much smaller that fits says nothing about the failed request; half
  * of it does: callers that shrink their request settle in that range.
  */
-void gos_episode_closed_by(uint64_t bytes)
+void gos_episode_closed_by(uint64_t bytes, const char *entry)
 {
     if (bytes < episode.last.bytes / 2)
         return;
     gos_episode_open = 0;
-    clear_deferred();
+    gos_deferred_clear(episode.last.tid);
+    if (is_retry(bytes, entry))
+        gos_habit_learn(episode.place, episode.failure_count);
     atomic_fetch_add(&survived_count, 1);
     end_as(take_kept(FATE_SURVIVED), FATE_SURVIVED);
 }
@@ -243,7 +220,7 @@ void gos_episode_closed_by(uint64_t bytes)
 void gos_episode_recovered(void)
 {
     gos_episode_open = 0;
-    clear_deferred();
+    gos_deferred_clear(episode.last.tid);
     gos_failure_free(take_kept(FATE_OVER));
 }
 
@@ -285,15 +262,6 @@ void gos_episode_give_back(uint64_t ticket)
     end_as(ended, fate);
 }
 
-bool gos_episode_deferred(struct gos_request *request)
-{
-    gos_lock_acquire(&lock);
-    *request = deferred;
-    deferred.api = NULL;
-    gos_lock_release(&lock);
-    return request->api != NULL;
-}
-
 uint64_t gos_episode_survived_count(void)
 {
     return atomic_load(&survived_count);
@@ -307,7 +275,8 @@ uint64_t gos_episode_failure_count(void)
 void gos_episode_reset_after_fork(void)
 {
     gos_lock_reset(&lock);
-    deferred.api = NULL;
+    gos_habit_reset_after_fork();
+    gos_deferred_reset_after_fork();
     gos_episode_open = 0;
     memset(kept, 0, sizeof kept); /* their memory belongs to the parent's copy */
 }

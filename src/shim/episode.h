@@ -1,12 +1,12 @@
 /*
  * Episodes: consecutive failed allocations of one thread are one story.
  *
- * torch, CuPy and XLA fail on purpose: they free their cache and ask again.
- * Their first answers go straight back, at once and in silence; what surfaces
- * is the attempt after which they give up.
+ * torch, CuPy and XLA fail on purpose: they free their cache and ask again, and
+ * so may others (habit.h).  Their first answers go straight back, at once and
+ * in silence; what surfaces is the attempt after which they give up.
  *
- * Hook context; state is per thread, apart from the one deferred request that
- * the exit handler can see.
+ * Hook context; state is per thread, apart from what the exit handler is to see
+ * (deferred.h).
  */
 #ifndef GOS_SHIM_EPISODE_H
 #define GOS_SHIM_EPISODE_H
@@ -30,8 +30,8 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request);
 /* Does this thread have an open episode? */
 extern __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec")));
 
-/* With one open: the caller's own allocation of so many bytes succeeded. */
-void gos_episode_closed_by(uint64_t bytes);
+/* With one open: the caller's own allocation of so many bytes, by that entry point, succeeded. */
+void gos_episode_closed_by(uint64_t bytes, const char *entry);
 
 /* With one open: the failed call itself succeeded, with help. */
 void gos_episode_recovered(void);
@@ -54,9 +54,6 @@ uint64_t gos_episode_keep(struct gos_failure *failure);
  */
 struct gos_failure *gos_episode_borrow(uint64_t ticket);
 void gos_episode_give_back(uint64_t ticket);
-
-/* The last deferred request that nothing has answered yet; false if there is none. */
-bool gos_episode_deferred(struct gos_request *request);
 
 /* Failures that the caller survived by itself, and all failures, since the start. */
 uint64_t gos_episode_survived_count(void);

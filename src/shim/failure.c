@@ -13,17 +13,19 @@
 #include "../base/thread.h"
 #include "../cuda/error.h"
 #include "../diagnose/flushed.h"
+#include "../observe/fallbacks.h"
 #include "../observe/frameworks.h"
 #include "../observe/gil.h"
 #include "../observe/observe.h"
 #include "../recover/flush_plan.h"
 #include "../recover/ladder.h"
-#include "../recover/step_flush.h"
+#include "../recover/step_wait.h"
 #include "../report/report.h"
 #include "../track/event.h"
 #include "../track/pool.h"
 #include "../track/registry.h"
 #include "../track/unwind.h"
+#include "deferred.h"
 #include "episode.h"
 #include "framework_view.h"
 #include "place.h"
@@ -140,11 +142,23 @@ void gos_failure_free(struct gos_failure *failure)
     gos_memory_free(failure, sizeof *failure);
 }
 
-static void open_ladder(struct gos_failure *failure)
+/* Other memory is made in the current context, and so has to be wanted there. */
+static bool is_replaceable(const struct gos_call *call)
+{
+    struct gos_place current = gos_place_of_context();
+    struct gos_place place = current;
+
+    if (call->kind == GOS_KIND_POOL)
+        place = gos_place_of_stream(call->stream, call->pool);
+    return call->replaceable && place.context == current.context && place.device == current.device;
+}
+
+static void open_ladder(struct gos_failure *failure, const struct gos_call *call)
 {
     const char *reason;
 
     gos_ladder_open(&failure->ladder, &failure->diagnosis, &reason);
+    failure->ladder.is_replaceable = is_replaceable(call);
     if (!reason && failure->evidence.request.refusal == GOS_REFUSAL_INJECTED &&
         !gos_options.inject.recover)
         reason = "the failure was injected, without recover=1";
@@ -177,9 +191,16 @@ static void look_at_frameworks(struct gos_failure *failure)
         gos_diagnose(evidence, &failure->diagnosis);
 }
 
-static bool climb(struct gos_failure *failure)
+static bool climb(struct gos_call *call, struct gos_failure *failure)
 {
-    return gos_ladder_climb(&failure->ladder, failure->report.steps, &failure->report.step_count);
+    struct gos_ladder *ladder = &failure->ladder;
+    bool again = gos_ladder_climb(ladder, failure->report.steps, &failure->report.step_count);
+
+    if (again && ladder->substitute) {
+        call->substitute = ladder->substitute;
+        call->kind = (uint8_t)ladder->substitute_kind;
+    }
+    return again;
 }
 
 /* Threads that "fail together" do not all do so before the first one's story ends. */
@@ -263,10 +284,10 @@ static bool tell(struct gos_call *call, const struct gos_request *request, bool 
     failure->holds_turn = has_turn;
     call->failure = failure;
     look_at_frameworks(failure);
-    open_ladder(failure);
+    open_ladder(failure, call);
     if (!failure->ladder.closed)
         write_report(failure, GOS_OUTCOME_FAILED);
-    return climb(failure);
+    return climb(call, failure);
 }
 
 /* Inside a framework's allocator nobody waits longer, for its lock may be what the other needs. */
@@ -275,7 +296,7 @@ static bool tell(struct gos_call *call, const struct gos_request *request, bool 
 /* Whoever recovers may need the interpreter to do so. */
 static bool wait_for_turn(void)
 {
-    uint64_t most_ns = gos_options.retry_budget;
+    uint64_t most_ns = gos_options.retry_budget + gos_step_wait_longest_ns();
 
     if (most_ns > IN_ALLOCATOR_NS && gos_flush_caller_is_in_allocator())
         most_ns = IN_ALLOCATOR_NS;
@@ -317,7 +338,7 @@ bool gos_failure_handle(struct gos_call *call, CUresult result)
         struct gos_report *report = &call->failure->report;
         report->steps[report->step_count - 1].cuda_result = (int)result;
         call->failure->evidence.request.attempts++;
-        again = result == CUDA_ERROR_OUT_OF_MEMORY && climb(call->failure);
+        again = result == CUDA_ERROR_OUT_OF_MEMORY && climb(call, call->failure);
     }
     if (!again && call->failure) {
         gos_failure_close(call->failure, result);
@@ -339,6 +360,8 @@ static const char *what_happened(const struct gos_failure *failure)
     const struct gos_request *request = &failure->evidence.request;
     bool recovered = failure->report.outcome == GOS_OUTCOME_RECOVERED;
 
+    if (failure->ladder.substitute)
+        return "failed, then was given other memory, which is slower";
     if (request->bytes_known)
         return recovered ? "failed, then succeeded" : "failed";
     return recovered ? "ran out of memory, then succeeded" : "ran out of memory";
@@ -462,6 +485,8 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
 
     mark_last_step(&failure->report, recovered);
     learn_from_steps(failure, recovered);
+    if (failure->ladder.substitute)
+        gos_fallbacks_observe(&failure->evidence);
     if (!recovered)
         gos_view_announce(&failure->evidence, failure->later);
     write_report(failure, recovered ? GOS_OUTCOME_RECOVERED : GOS_OUTCOME_FAILED);
@@ -512,8 +537,9 @@ void gos_failure_at_exit(void)
     struct gos_request request;
 
     gos_view_settle();
-    if (gos_episode_deferred(&request) && report_now(&request, GOS_REPORT_FAILURE, NULL) != 0)
-        gos_loss_count(GOS_LOSS_REPORT);
+    while (gos_deferred_take(&request))
+        if (report_now(&request, GOS_REPORT_FAILURE, NULL) != 0)
+            gos_loss_count(GOS_LOSS_REPORT);
     if (gos_options.exit_report && report_now(NULL, GOS_REPORT_EXIT, NULL) != 0)
         gos_loss_count(GOS_LOSS_REPORT);
 }
@@ -521,8 +547,8 @@ void gos_failure_at_exit(void)
 void gos_failure_reset_after_fork(void)
 {
     gos_lock_reset(&turn);
-    gos_step_flush_reset_after_fork();
     gos_view_reset_after_fork();
+    gos_ladder_reset_after_fork();
     last_story.ended_ns = 0;
     gos_episode_reset_after_fork();
 }

@@ -6,6 +6,7 @@
 
 #include "../cuda/driver.h"
 #include "../track/pool.h"
+#include "../track/stream_use.h"
 
 static uint64_t number(CUstream stream)
 {
@@ -44,6 +45,7 @@ static void forget(CUstream stream)
 {
     if (gos_shim_active())
         gos_pending_stream_destroyed(number(stream));
+    gos_stream_use_wait(number(stream));
 }
 
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)

@@ -1,6 +1,8 @@
 /* Device, pitched and managed memory of the current context. */
 #include "call.h"
 
+#include "../recover/fallback_free.h"
+
 /* Out-parameters are the driver's to check; we only read what it has written. */
 static uint64_t written(const CUdeviceptr *pointer, CUresult result)
 {
@@ -20,13 +22,14 @@ static CUresult refuse_v1(CUdeviceptr_v1 *pointer)
 
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
-    struct gos_call call = gos_call_begin(GOS_EP_cuMemAlloc_v2, GOS_KIND_DEVICE, bytesize);
+    struct gos_call call =
+        gos_call_replaceable(gos_call_begin(GOS_EP_cuMemAlloc_v2, GOS_KIND_DEVICE, bytesize));
     CUresult result;
 
     do
-        result = gos_call_admits(&call, dptr)
+        result = gos_call_goes_on(&call, dptr)
                      ? gos_call_keep(&call, GOS_REAL(cuMemAlloc_v2)(dptr, bytesize), dptr)
-                     : gos_call_refuse(dptr);
+                     : gos_call_answer(&call, dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }
@@ -99,13 +102,19 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct gos_free free = gos_free_begin(GOS_EP_cuMemFree_v2, GOS_SPACE_ADDRESS, dptr);
+    CUresult result;
 
-    return gos_free_end(&free, GOS_REAL(cuMemFree_v2)(dptr));
+    if (!gos_fallback_frees(dptr, &result))
+        result = GOS_REAL(cuMemFree_v2)(dptr);
+    return gos_free_end(&free, result);
 }
 
 CUresult CUDAAPI cuMemFree(CUdeviceptr_v1 dptr)
 {
     struct gos_free free = gos_free_begin(GOS_EP_cuMemFree, GOS_SPACE_ADDRESS, dptr);
+    CUresult result;
 
-    return gos_free_end(&free, GOS_REAL(cuMemFree)(dptr));
+    if (!gos_fallback_frees(dptr, &result))
+        result = GOS_REAL(cuMemFree)(dptr);
+    return gos_free_end(&free, result);
 }

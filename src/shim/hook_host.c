@@ -3,6 +3,8 @@
 
 #include "call.h"
 
+#include "../recover/fallback_free.h"
+
 static uint64_t written(void *const *pointer, CUresult result)
 {
     return result == CUDA_SUCCESS && pointer ? (uint64_t)(uintptr_t)*pointer : 0;
@@ -79,6 +81,7 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
     struct gos_free free =
         gos_free_begin(GOS_EP_cuMemFreeHost, GOS_SPACE_ADDRESS, (uint64_t)(uintptr_t)p);
 
+    gos_fallback_forget((uint64_t)(uintptr_t)p);
     return gos_free_end(&free, GOS_REAL(cuMemFreeHost)(p));
 }
 

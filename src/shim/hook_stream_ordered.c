@@ -4,6 +4,8 @@
  */
 #include "call.h"
 
+#include "../recover/fallback_free.h"
+
 static uint64_t written(const CUdeviceptr *pointer, CUresult result)
 {
     return result == CUDA_SUCCESS && pointer ? *pointer : 0;
@@ -11,30 +13,30 @@ static uint64_t written(const CUdeviceptr *pointer, CUresult result)
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
-    struct gos_call call =
-        gos_call_begin_async(GOS_EP_cuMemAllocAsync, bytesize, hStream, NULL, false);
+    struct gos_call call = gos_call_replaceable(
+        gos_call_begin_async(GOS_EP_cuMemAllocAsync, bytesize, hStream, NULL, false));
     CUresult result;
 
     do
         result =
-            gos_call_admits(&call, dptr)
+            gos_call_goes_on(&call, dptr)
                 ? gos_call_keep(&call, GOS_REAL(cuMemAllocAsync)(dptr, bytesize, hStream), dptr)
-                : gos_call_refuse(dptr);
+                : gos_call_answer(&call, dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }
 
 CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
-    struct gos_call call =
-        gos_call_begin_async(GOS_EP_cuMemAllocAsync_ptsz, bytesize, hStream, NULL, true);
+    struct gos_call call = gos_call_replaceable(
+        gos_call_begin_async(GOS_EP_cuMemAllocAsync_ptsz, bytesize, hStream, NULL, true));
     CUresult result;
 
     do
-        result = gos_call_admits(&call, dptr)
+        result = gos_call_goes_on(&call, dptr)
                      ? gos_call_keep(&call, GOS_REAL(cuMemAllocAsync_ptsz)(dptr, bytesize, hStream),
                                      dptr)
-                     : gos_call_refuse(dptr);
+                     : gos_call_answer(&call, dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }
@@ -42,16 +44,16 @@ CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstre
 CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
                                          CUstream hStream)
 {
-    struct gos_call call =
-        gos_call_begin_async(GOS_EP_cuMemAllocFromPoolAsync, bytesize, hStream, pool, false);
+    struct gos_call call = gos_call_replaceable(
+        gos_call_begin_async(GOS_EP_cuMemAllocFromPoolAsync, bytesize, hStream, pool, false));
     CUresult result;
 
     do
         result =
-            gos_call_admits(&call, dptr)
+            gos_call_goes_on(&call, dptr)
                 ? gos_call_keep(
                       &call, GOS_REAL(cuMemAllocFromPoolAsync)(dptr, bytesize, pool, hStream), dptr)
-                : gos_call_refuse(dptr);
+                : gos_call_answer(&call, dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }
@@ -59,17 +61,17 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
 CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
                                               CUstream hStream)
 {
-    struct gos_call call =
-        gos_call_begin_async(GOS_EP_cuMemAllocFromPoolAsync_ptsz, bytesize, hStream, pool, true);
+    struct gos_call call = gos_call_replaceable(
+        gos_call_begin_async(GOS_EP_cuMemAllocFromPoolAsync_ptsz, bytesize, hStream, pool, true));
     CUresult result;
 
     do
         result =
-            gos_call_admits(&call, dptr)
+            gos_call_goes_on(&call, dptr)
                 ? gos_call_keep(
                       &call, GOS_REAL(cuMemAllocFromPoolAsync_ptsz)(dptr, bytesize, pool, hStream),
                       dptr)
-                : gos_call_refuse(dptr);
+                : gos_call_answer(&call, dptr);
     while (gos_call_again(&call, result));
     return gos_call_made(&call, result, written(dptr, result));
 }
@@ -77,15 +79,19 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct gos_free free = gos_free_begin(GOS_EP_cuMemFreeAsync, GOS_SPACE_ADDRESS, dptr);
-    CUresult result = GOS_REAL(cuMemFreeAsync)(dptr, hStream);
+    CUresult result;
 
+    if (!gos_fallback_frees_async(dptr, hStream, &result))
+        result = GOS_REAL(cuMemFreeAsync)(dptr, hStream);
     return gos_free_end_async(&free, result, hStream, false);
 }
 
 CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
     struct gos_free free = gos_free_begin(GOS_EP_cuMemFreeAsync_ptsz, GOS_SPACE_ADDRESS, dptr);
-    CUresult result = GOS_REAL(cuMemFreeAsync_ptsz)(dptr, hStream);
+    CUresult result;
 
+    if (!gos_fallback_frees_async(dptr, hStream ? hStream : CU_STREAM_PER_THREAD, &result))
+        result = GOS_REAL(cuMemFreeAsync_ptsz)(dptr, hStream);
     return gos_free_end_async(&free, result, hStream, true);
 }

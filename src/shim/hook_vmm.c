@@ -4,10 +4,12 @@
  */
 #include "call.h"
 
+#include "../recover/reserve.h"
 #include "../track/allowance.h"
 #include "../track/history.h"
 #include "../track/unwind.h"
 #include "../track/vmm.h"
+#include "place.h"
 
 static int16_t device_of(const CUmemAllocationProp *prop)
 {
@@ -28,6 +30,8 @@ static void note_created(const struct gos_call *call, CUmemGenericAllocationHand
                                              .device = (uint32_t)call->device,
                                              .site = gos_unwind_site()});
     gos_history_tick();
+    if (gos_reserve_is_lacking((uint32_t)call->device))
+        gos_reserve_take((uint32_t)call->device, gos_place_of_context().context);
     gos_thread.depth--;
 }
 

@@ -2,10 +2,12 @@ shim_sources := \
     call.c \
     context_end.c \
     cudart.c \
+    deferred.c \
     dlsym.c \
     episode.c \
     failure.c \
     framework_view.c \
+    habit.c \
     hook_array.c \
     hook_capture.c \
     hook_context.c \

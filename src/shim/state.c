@@ -16,6 +16,7 @@
 #include "../cuda/entrypoint.h"
 #include "../cuda/nvml.h"
 #include "../observe/observe.h"
+#include "../recover/reserve.h"
 #include "../report/report.h"
 #include "../track/event.h"
 #include "../track/history.h"
@@ -169,6 +170,7 @@ void gos_shim_start(void)
         return;
     watch_fork();
     atomic_store(&initialised_pid, gos_os.pid());
+    gos_reserve_start();
     gos_entrypoint_bind();
     open_helpers();
     gos_rehearsal_open();

@@ -6,8 +6,10 @@ track_sources := \
     capture.c \
     context.c \
     event.c \
+    fallback.c \
     frame_cache.c \
     handle_map.c \
+    held.c \
     history.c \
     home.c \
     kind.c \
@@ -31,6 +33,7 @@ track_sources := \
     site_cache.c \
     stack_cache.c \
     stack_hash.c \
+    stream_use.c \
     tag.c \
     unwind.c \
     unwinder.c \

@@ -277,6 +277,21 @@ void gos_pending_stream_destroyed(uint64_t stream)
     gos_handle_invalidate();
 }
 
+bool gos_pending_knows(uint64_t stream)
+{
+    uint32_t start = chain_start(stream, 0);
+    uint32_t step = 0;
+    struct slot *slot;
+
+    if (stream <= LAST_SPECIAL_STREAM)
+        return true;
+    while ((slot = next_in_chain(start, &step))) {
+        if (is_used(slot) && LOAD(slot->stream) == stream)
+            return true;
+    }
+    return false;
+}
+
 void gos_pending_context_destroyed(uint64_t context)
 {
     gos_lock_acquire(&lock);

@@ -37,6 +37,11 @@ void gos_pending_add(const struct gos_pending *one);
  */
 void gos_pending_drained(uint64_t stream, uint64_t context);
 void gos_pending_stream_destroyed(uint64_t stream);
+/*
+ * Is it known?  A created stream is from its first free until its destruction
+ * begins (or until a full table forgets it, drained); default streams always.
+ */
+bool gos_pending_knows(uint64_t stream);
 /* Streams with pending frees; returns how many were copied. */
 size_t gos_pending_list(struct gos_pending *pending, size_t max);
 

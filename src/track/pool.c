@@ -2,6 +2,7 @@
 
 #include "handle_map.h"
 #include "registry.h"
+#include "stream_use.h"
 
 static struct gos_handle_slot slots[GOS_POOL_MAX];
 static struct gos_handle_map pools = GOS_HANDLE_MAP_INIT(slots);
@@ -104,6 +105,7 @@ void gos_pool_reset_after_fork(void)
     gos_handle_map_reset_after_fork(&pools);
     gos_context_reset_after_fork();
     gos_pending_reset_after_fork();
+    gos_stream_use_reset_after_fork();
     gos_capture_reset_after_fork();
     gos_handle_invalidate();
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "birth.h"
+#include "fallback.h"
 #include "peak.h"
 #include "shard.h"
 
@@ -140,6 +141,7 @@ static void empty_shard(struct gos_shard *shard)
  */
 void gos_registry_reset_after_fork(void)
 {
+    gos_fallback_reset_after_fork();
     for (uint32_t device = 0; device < GOS_DEVICE_TABLES; device++) {
         if (is_used(device))
             memset(gos_accounts[device], 0, sizeof(gos_accounts[device]));

@@ -158,6 +158,21 @@ def test_kernel_that_finds_no_room_is_launched_after_all(flush):
     assert run.report.code == "cache-held"
 
 
+@pytest.mark.parametrize("gil", [[], ["gil"]], ids=["without-gil", "with-gil"])
+def test_pinned_memory_of_torch_serves_who_pins_and_the_device_stays(flush, gil):
+    env = {"GPUSIM_HOST_MEMORY": "8192"}
+    assert outcomes(flush("pinned", *gil, preload=False, env=env)) == \
+        ["pin 2", "torch pins for itself 2"]
+    run = flush("pinned", *gil, env=env)
+    # torch is not asked from inside itself.
+    assert outcomes(run) == ["pin 0", "torch pins for itself 2"]
+    assert run.told("host_emptied") == [1] and run.told("emptied") == [0]
+    rescued, failed = run.reports
+    assert the_step(rescued)["result"] == "helped"
+    assert the_step(rescued)["reason"] == "torch (pinned)"
+    assert all(step["result"] == "skipped" for step in failed.json["recovery"])
+
+
 def test_module_that_only_the_user_knows_is_asked(flush):
     assert outcomes(flush("keeper")) == ["ask 2"]
     run = flush("keeper", env={"GPUOOMSHIM_FLUSH": "absent:no, keeper:get_pool().free_all"})

@@ -31,6 +31,8 @@
     F(primary_release, cuDevicePrimaryCtxRelease)                                                  \
     F(primary_reset, cuDevicePrimaryCtxReset)                                                      \
     F(context_set, cuCtxSetCurrent)                                                                \
+    F(context_get, cuCtxGetCurrent)                                                                \
+    F(capture_mode, cuThreadExchangeStreamCaptureMode)                                             \
     F(mem_get_info, cuMemGetInfo)                                                                  \
     F(mem_alloc, cuMemAlloc)                                                                       \
     F(mem_alloc_pitch, cuMemAllocPitch)                                                            \

@@ -27,3 +27,12 @@ int stub_nccl_ask_in_capture(size_t bytes, int *end)
     *end = (int)cudaStreamEndCapture(stream, &graph);
     return result;
 }
+
+int stub_nccl_pin(size_t bytes)
+{
+    void *memory = NULL;
+    cudaError_t result = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
+    if (cudaGetLastError() != result)
+        return -1;
+    return (int)result;
+}

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 int stub_nccl_ask(size_t bytes);
+int stub_nccl_pin(size_t bytes); /* pinned host memory */
 int stub_nccl_ask_in_capture(size_t bytes, int *end);
 
 #endif

@@ -100,3 +100,22 @@ void stub_torch_sit(unsigned ms)
     usleep(ms * 1000);
     pthread_mutex_unlock(&lock);
 }
+
+static void *pinned;
+
+int stub_torch_pin(size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    int result = (int)cudaHostAlloc(&pinned, bytes, cudaHostAllocDefault);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+int stub_torch_empty_host_cache(void)
+{
+    pthread_mutex_lock(&lock);
+    int result = (int)cudaFreeHost(pinned);
+    pinned = NULL;
+    pthread_mutex_unlock(&lock);
+    return result;
+}

@@ -11,5 +11,7 @@ void stub_torch_give(int number);               /* the segment is idle now */
 void *stub_torch_look(int number, size_t *bytes, size_t *used_bytes);
 int stub_torch_empty_cache(void); /* how many segments were freed */
 void stub_torch_sit(unsigned ms); /* inside, with the lock */
+int stub_torch_pin(size_t bytes); /* one pinned block, which stays cached */
+int stub_torch_empty_host_cache(void);
 
 #endif

@@ -350,6 +350,23 @@ static void order_failures(void)
     CHECK_EQUAL(cu.cuDevicePrimaryCtxReset_v2(0), 0);
 }
 
+static void die_at_the_second_call(void)
+{
+    int status = 0;
+    CUdeviceptr address = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        start_driver();
+        if (cu.cuMemAlloc_v2(&address, MIB) != 0)
+            _exit(1);
+        cu.cuMemAlloc_v2(&address, MIB);
+        _exit(2);
+    }
+    waitpid(pid, &status, 0);
+    CHECK(WIFSIGNALED(status));
+    CHECK_EQUAL(WTERMSIG(status), SIGKILL);
+}
+
 static void trace_calls(void)
 {
     char text[256] = {0};
@@ -483,6 +500,8 @@ TEST(resolver_agrees_with_dlsym, resolve, NULL)
 TEST(resolver_says_why_it_has_nothing, resolve_nothing, NULL)
 TEST(ordered_failures_come_and_sticky_ones_stay, order_failures,
      "GPUSIM_FAIL=cuMemAlloc_v2:2:2,cuStreamCreate:700", NULL)
+TEST(ordered_death_comes_at_the_nth_call, die_at_the_second_call, "GPUSIM_KILL=cuMemAlloc_v2:2",
+     NULL)
 TEST(calls_are_traced_and_counted, trace_calls, "GPUSIM_TRACE=/tmp/gpusim-selftest-trace", NULL)
 TEST(calls_take_their_time, take_time, "GPUSIM_CALL_TIME=30000", NULL)
 TEST(driver_is_gone_after_its_exit_handler, free_after_exit, NULL)
@@ -507,6 +526,7 @@ const struct CMUnitTest process_tests[] = {
     cmocka_unit_test(resolver_agrees_with_dlsym),
     cmocka_unit_test(resolver_says_why_it_has_nothing),
     cmocka_unit_test(ordered_failures_come_and_sticky_ones_stay),
+    cmocka_unit_test(ordered_death_comes_at_the_nth_call),
     cmocka_unit_test(calls_are_traced_and_counted),
     cmocka_unit_test(calls_take_their_time),
     cmocka_unit_test(driver_is_gone_after_its_exit_handler),

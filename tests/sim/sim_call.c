@@ -21,6 +21,7 @@ pthread_cond_t sim_progress = PTHREAD_COND_INITIALIZER;
 static _Atomic int phase = BEFORE_INIT;
 static _Atomic uint64_t calls[SIM_CALL_COUNT];
 static _Atomic uint64_t failure_hits[SIM_FAILURES_MAX];
+static _Atomic uint64_t kill_hits;
 static _Atomic int trace_fd = -1;
 static pthread_key_t thread_key;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
@@ -145,10 +146,20 @@ static void take_time(void)
         usleep((useconds_t)sim_settings.call_us);
 }
 
+/* As by the kernel's out-of-memory killer: nothing is put in order. */
+static void die_if_due(enum sim_call_id id)
+{
+    if (strcmp(sim_settings.kill.symbol, names[id]) == 0 &&
+        atomic_fetch_add(&kill_hits, 1) + 1 == sim_settings.kill.nth)
+        raise(SIGKILL);
+}
+
 bool sim_admit(enum sim_call_id id, unsigned needs)
 {
     take_time();
     struct sim_thread *thread = sim_thread_self();
+    if (sim_settings.kill.symbol[0] != '\0')
+        die_if_due(id);
     if (!sim_settings.zero_cost)
         atomic_fetch_add_explicit(&calls[id], 1, memory_order_relaxed);
     thread->refusal = check_all(thread, id, needs);

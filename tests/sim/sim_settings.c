@@ -67,6 +67,17 @@ static void read_failures(void)
     free(copy);
 }
 
+/* "symbol[:nth]" */
+static void read_kill(void)
+{
+    const char *text = getenv("GPUSIM_KILL");
+    size_t length = text != NULL ? strcspn(text, ":") : 0;
+    if (length == 0 || length >= sizeof(sim_settings.kill.symbol))
+        return;
+    memcpy(sim_settings.kill.symbol, text, length);
+    sim_settings.kill.nth = text[length] == ':' ? strtoull(text + length + 1, NULL, 10) : 1;
+}
+
 static int read_device_count(void)
 {
     uint64_t count = read_number("GPUSIM_DEVICES", 1);
@@ -101,4 +112,5 @@ __attribute__((constructor)) void sim_settings_load(void)
     sim_settings.state_path = read_path("GPUSIM_STATE");
     sim_settings.trace_path = read_path("GPUSIM_TRACE");
     read_failures();
+    read_kill();
 }

@@ -49,6 +49,7 @@ struct sim_settings {
     enum sim_nvml_view nvml; /* GPUSIM_NVML */
     const char *state_path;  /* GPUSIM_STATE, NULL: private to the process */
     const char *trace_path;  /* GPUSIM_TRACE */
+    struct sim_failure kill; /* GPUSIM_KILL; symbol "" none, result unused */
     unsigned failure_count;
     struct sim_failure failures[SIM_FAILURES_MAX];
 };

@@ -1,1 +1,1 @@
-unit_tests += test_recover_callback
+unit_tests += test_recover_callback test_recover_steps test_recover_sync

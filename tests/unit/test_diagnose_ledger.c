@@ -146,6 +146,7 @@ static void make_wild_device(struct wild_world *world, uint64_t *seed)
     device->driver_total_bytes = wild(seed);
     device->driver_free_bytes = wild(seed);
     device->withheld_bytes = coin(seed) ? wild(seed) : 0;
+    device->held_bytes = coin(seed) ? wild(seed) : 0;
     device->nvml_status = coin(seed) ? 0 : -2;
     device->nvml_total_bytes =
         coin(seed) ? device->driver_total_bytes + random_below(seed, GIB) : wild(seed);

@@ -61,7 +61,7 @@ static void what_is_given_back_can_be_borrowed(void **state)
     gos_episode_give_back(ticket);
     assert_ptr_equal(gos_episode_borrow(ticket), &failures[0]);
     gos_episode_give_back(ticket);
-    gos_episode_closed_by(1000);
+    gos_episode_closed_by(1000, "cuMemAlloc_v2");
     assert_int_equal(failures[0].survived_count, 1);
     assert_int_equal(failures[0].freed_count, 1);
     assert_null(gos_episode_borrow(ticket));
@@ -71,7 +71,7 @@ static void survival_while_it_is_lent_is_told_when_it_comes_back(void **state)
 {
     (void)state;
     uint64_t ticket = fail_and_keep(&failures[0], 1000, 1);
-    gos_episode_closed_by(1000);
+    gos_episode_closed_by(1000, "cuMemAlloc_v2");
     assert_int_equal(failures[0].survived_count, 0);
     gos_episode_give_back(ticket);
     assert_int_equal(failures[0].survived_count, 1);

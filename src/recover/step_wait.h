@@ -1,0 +1,27 @@
+/*
+ * wait: other processes hold what is missing, and may end (GPUOOMSHIM_WAIT).
+ *
+ * The device's free bytes are looked at until there is room or the budget is
+ * used up.  The budget is for one neighbourhood, the same processes with no less
+ * memory than before: all threads and all later failures share it, so nobody
+ * waits again for who has stayed.  Other neighbours are waited for anew.  It is
+ * not part of GPUOOMSHIM_RETRY_BUDGET.
+ *
+ * A failing thread that holds the GIL lets go of it for the wait.
+ */
+#ifndef GOS_RECOVER_STEP_WAIT_H
+#define GOS_RECOVER_STEP_WAIT_H
+
+#include "ladder.h"
+
+bool gos_step_wait_is_asked_for(void);
+bool gos_step_wait_may_help(const struct gos_ladder *ladder, const char **why_not);
+/* Fills result, reason.  True when a retry makes sense.  Says two lines on stderr. */
+bool gos_step_wait_run(struct gos_ladder *ladder, struct gos_step_record *record);
+
+/* So much longer than GPUOOMSHIM_RETRY_BUDGET may whoever recovers take. */
+uint64_t gos_step_wait_longest_ns(void);
+
+void gos_step_wait_reset_after_fork(void);
+
+#endif

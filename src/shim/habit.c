@@ -1,0 +1,162 @@
+#include "habit.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "../base/lock.h"
+#include "../base/module.h"
+#include "../diagnose/diagnosis.h"
+#include "../track/site.h"
+#include "../track/table.h"
+
+/*
+ * How often each library asks for the same size before it gives up [read in
+ * their sources]: torch frees its cache once; CuPy frees its pool, then
+ * collects garbage; XLA asks for nine tenths, again and again, so its last
+ * attempt cannot be told and surfaces only when the process ends.
+ */
+#define NEVER_GIVES_UP UINT32_MAX
+static const struct {
+    const char *library;
+    uint32_t attempts;
+} known[] = {
+    {"torch", 2},
+    {"cupy", 3},
+    {"jax", NEVER_GIVES_UP},
+    {"tensorflow", NEVER_GIVES_UP},
+};
+
+/* A program may have one function through which everything is allocated: its callers count too. */
+#define PLACE_FRAMES 3
+
+/* More than that is not patience but a loop. */
+#define SURVIVED_MAX 64
+
+static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_REPORT);
+static struct {
+    uint64_t place; /* 0: free */
+    uint32_t survived;
+} learned[64];
+#define LEARNED_MAX (sizeof learned / sizeof learned[0])
+static uint32_t replaced_next; /* with a full table */
+
+/* Device allocators repeat; nobody repeats a launch or a pinned buffer. */
+static bool may_be_repeated(enum gos_kind kind)
+{
+    return kind == GOS_KIND_DEVICE || kind == GOS_KIND_POOL || kind == GOS_KIND_PHYSICAL ||
+           kind == GOS_KIND_MANAGED;
+}
+
+static const char *library_of(const struct gos_request *request)
+{
+    const struct gos_module *module = gos_module_at(request->requester_module);
+
+    return module ? gos_library_name(module->path) : "";
+}
+
+uint32_t gos_habit_attempts(const struct gos_request *request)
+{
+    const char *library = may_be_repeated(request->kind) ? library_of(request) : "";
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].library, library) == 0)
+            return known[i].attempts;
+    return 1;
+}
+
+/* Who calls through an interpreter is not known by the frame that calls for it. */
+static bool is_telling(const struct gos_request *request)
+{
+    return may_be_repeated(request->kind) && strcmp(library_of(request), "python") != 0;
+}
+
+static uint32_t first_of_requester(const struct gos_site *site, uint32_t module)
+{
+    uint32_t i = 0;
+
+    while (i < site->native_count && site->native[i].module != module)
+        i++;
+    return i;
+}
+
+uint64_t gos_habit_place(const struct gos_request *request)
+{
+    const struct gos_site *site = is_telling(request) ? gos_site_get(request->site) : NULL;
+    uint64_t place = (uint64_t)(uintptr_t)request->api;
+
+    if (!site)
+        return 0;
+    uint32_t first = first_of_requester(site, request->requester_module);
+    for (uint32_t i = first; i < site->native_count && i < first + PLACE_FRAMES; i++)
+        place =
+            gos_table_mix(place ^ site->native[i].offset ^ (uint64_t)site->native[i].module << 48);
+    return place;
+}
+
+static size_t find(uint64_t place)
+{
+    size_t i = 0;
+
+    while (i < LEARNED_MAX && learned[i].place != place)
+        i++;
+    return i;
+}
+
+uint32_t gos_habit_survived(uint64_t place)
+{
+    uint32_t survived = 0;
+
+    if (place == 0)
+        return 0;
+    gos_lock_acquire(&lock);
+    size_t i = find(place);
+    if (i < LEARNED_MAX)
+        survived = learned[i].survived;
+    gos_lock_release(&lock);
+    return survived;
+}
+
+static size_t find_or_make(uint64_t place)
+{
+    size_t i = find(place);
+
+    if (i == LEARNED_MAX)
+        i = find(0);
+    if (i == LEARNED_MAX)
+        i = replaced_next++ % LEARNED_MAX;
+    if (learned[i].place != place)
+        learned[i].survived = 0;
+    learned[i].place = place;
+    return i;
+}
+
+void gos_habit_learn(uint64_t place, uint32_t failure_count)
+{
+    uint32_t survived = failure_count < SURVIVED_MAX ? failure_count : SURVIVED_MAX;
+
+    if (place == 0)
+        return;
+    gos_lock_acquire(&lock);
+    size_t i = find_or_make(place);
+    if (learned[i].survived < survived)
+        learned[i].survived = survived;
+    gos_lock_release(&lock);
+}
+
+void gos_habit_forget(uint64_t place)
+{
+    if (place == 0)
+        return;
+    gos_lock_acquire(&lock);
+    size_t i = find(place);
+    if (i < LEARNED_MAX)
+        learned[i].place = 0;
+    gos_lock_release(&lock);
+}
+
+void gos_habit_reset_after_fork(void)
+{
+    gos_lock_reset(&lock);
+    memset(learned, 0, sizeof learned);
+}

@@ -1,0 +1,130 @@
+#include "fallback.h"
+
+#include <stddef.h>
+
+/* A row is FREE, or BUSY while one thread fills or empties it, or it holds an address. */
+enum { FREE, BUSY };
+
+static struct row {
+    _Atomic uint64_t address;
+    struct gos_fallback_memory memory;
+} rows[GOS_FALLBACK_MAX];
+
+_Atomic uint32_t gos_fallback_count;
+
+const char *gos_fallback_code(enum gos_fallback fallback)
+{
+    static const char *const codes[GOS_FALLBACK_COUNT] = {
+#define FALLBACK_CODE(name, code) [GOS_FALLBACK_##name] = code,
+        GOS_FALLBACKS(FALLBACK_CODE)
+#undef FALLBACK_CODE
+    };
+    return (unsigned)fallback < GOS_FALLBACK_COUNT ? codes[fallback] : "";
+}
+
+static bool change(struct row *row, uint64_t from, uint64_t to)
+{
+    return atomic_compare_exchange_strong(&row->address, &from, to);
+}
+
+bool gos_fallback_add(const struct gos_fallback_memory *memory)
+{
+    for (size_t i = 0; i < GOS_FALLBACK_MAX; i++) {
+        if (!change(&rows[i], FREE, BUSY))
+            continue;
+        rows[i].memory = *memory;
+        atomic_fetch_add(&gos_fallback_count, 1);
+        atomic_store(&rows[i].address, memory->address);
+        return true;
+    }
+    return false;
+}
+
+static void empty(struct row *row)
+{
+    atomic_fetch_sub(&gos_fallback_count, 1);
+    atomic_store(&row->address, FREE);
+}
+
+/* Nobody frees one address twice at the same time, so what is found stays as long as it is read. */
+static struct row *find(uint64_t address)
+{
+    for (size_t i = 0; address > BUSY && i < GOS_FALLBACK_MAX; i++)
+        if (atomic_load(&rows[i].address) == address && rows[i].memory.event == 0)
+            return &rows[i];
+    return NULL;
+}
+
+bool gos_fallback_find(uint64_t address, struct gos_fallback_memory *found)
+{
+    const struct row *row = find(address);
+
+    if (row)
+        *found = row->memory;
+    return row != NULL;
+}
+
+bool gos_fallback_take(uint64_t address, struct gos_fallback_memory *taken)
+{
+    struct row *row = find(address);
+
+    if (!row || !change(row, address, BUSY))
+        return false;
+    *taken = row->memory;
+    empty(row);
+    return true;
+}
+
+static bool take_if_over(struct row *row, bool (*is_over)(uint64_t event),
+                         struct gos_fallback_memory *taken)
+{
+    uint64_t address = atomic_load(&row->address);
+
+    if (address <= BUSY || row->memory.event == 0 || !change(row, address, BUSY))
+        return false;
+    *taken = row->memory;
+    if (taken->event != 0 && is_over(taken->event)) {
+        empty(row);
+        return true;
+    }
+    atomic_store(&row->address, address);
+    return false;
+}
+
+bool gos_fallback_take_freed(bool (*is_over)(uint64_t event), struct gos_fallback_memory *taken)
+{
+    for (size_t i = 0; i < GOS_FALLBACK_MAX; i++)
+        if (take_if_over(&rows[i], is_over, taken))
+            return true;
+    return false;
+}
+
+struct gos_total gos_fallback_total(uint32_t device, enum gos_fallback way)
+{
+    struct gos_total total = {0, 0};
+
+    for (size_t i = 0; i < GOS_FALLBACK_MAX; i++) {
+        const struct gos_fallback_memory *memory = &rows[i].memory;
+        if (atomic_load(&rows[i].address) <= BUSY || memory->device != device || memory->way != way)
+            continue;
+        total.live_bytes += memory->bytes;
+        total.live_count++;
+    }
+    return total;
+}
+
+void gos_fallback_context_ended(uint64_t context)
+{
+    for (size_t i = 0; atomic_load(&gos_fallback_count) > 0 && i < GOS_FALLBACK_MAX; i++) {
+        uint64_t address = atomic_load(&rows[i].address);
+        if (address > BUSY && rows[i].memory.context == context && change(&rows[i], address, BUSY))
+            empty(&rows[i]);
+    }
+}
+
+void gos_fallback_reset_after_fork(void)
+{
+    for (size_t i = 0; i < GOS_FALLBACK_MAX; i++)
+        atomic_store(&rows[i].address, FREE);
+    atomic_store(&gos_fallback_count, 0);
+}

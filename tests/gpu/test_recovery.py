@@ -1,0 +1,138 @@
+"""Recovery on silicon: neighbours that leave, the reserve, fallbacks, NCCL, and torch left alone."""
+import importlib.util
+import sys
+
+import pytest
+
+from hosts import LOAD_PATHS, PROGRAMS
+from test_flush import ACT, KERNEL, PRELUDE, outcomes, values
+
+# The hosts scale what they ask for: a 32nd of the device is free and a 16th is asked.
+LARGE_RESERVE = {"GPUOOMSHIM_RESERVE": "16GiB"}
+
+
+@pytest.fixture(params=LOAD_PATHS)
+def program(request):
+    return lambda name: PROGRAMS / f"{name}.{request.param}"
+
+
+def needs_torch():
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("no torch here")
+
+
+def test_neighbour_that_ends_is_waited_for(host, program):
+    run = host(program("scenario_5"), "ends", env={"GPUOOMSHIM_WAIT": "60s"})
+    assert run.code == 0, run.stdout + run.stderr
+    assert "outcome: allocation beside another process 0" in outcomes(run)
+    (step,) = run.report.steps("wait")
+    assert step["result"] == "helped"
+    # It lives for two seconds; the driver takes a few more to clean up.
+    assert 500_000_000 < step["duration_ns"] < 30_000_000_000
+
+
+def test_neighbour_that_stays_is_waited_for_once(host, program):
+    run = host(program("scenario_5"), "twice", env={"GPUOOMSHIM_WAIT": "2s"})
+    waits = [step for report in run.reports for step in report.steps("wait")]
+    assert [step["result"] for step in waits][:1] == ["timed out"]
+    assert {step["result"] for step in waits[1:]} <= {"skipped"}
+
+
+def test_reserve_is_given_back_at_once_and_serves_cuMemAlloc(host, program):
+    run = host(program("recovery"), "again", env=LARGE_RESERVE)
+    assert outcomes(run)[0] == "outcome: asked 0", run.stdout + run.stderr
+    (step,) = run.report.steps("reserve")
+    assert step["result"] == "helped"
+    assert step["freed_bytes"] >= 15 << 30
+    assert step["duration_ns"] < 1_000_000_000
+    assert run.report.ledger()["held_in_reserve"] == 16 << 30
+
+
+@pytest.mark.parametrize("how", ["free", "free_async", "free_behind_work"])
+@pytest.mark.parametrize("asked", ["full", "async"])
+@pytest.mark.parametrize("way", ["managed", "host"])
+def test_fallback_is_freed_by_whatever_the_host_calls(host, way, asked, how):
+    run = host(PROGRAMS / "recovery.linked", asked, how,
+               env={"GPUOOMSHIM_FALLBACK": way, "GPUOOMSHIM_FALLBACK_LIMIT": "64GiB",
+                    "GPUOOMSHIM_EXIT_REPORT": "1"})
+    if "half of the host's available memory" in run.reports[0].text:
+        pytest.skip("too little host memory")
+    assert run.code == 0, run.stdout + run.stderr
+    assert f"outcome: {how} 0" in outcomes(run)
+    assert all(line.endswith("context 1, mode 1") for line in outcomes(run) if "there" in line)
+    failure, at_exit = run.reports
+    assert [row["way"] for row in failure.json["fallback"]] == [way]
+    assert at_exit.json["fallback"] == []
+
+
+def test_steps_end_as_on_the_simulated_device(host, program):
+    run = host(program("recovery"), "pending")
+    assert outcomes(run)[0] == "outcome: asked 0", run.stdout + run.stderr
+    assert [step["result"] for step in run.report.steps("sync")] == ["helped"]
+    run = host(program("recovery"), "hopeless")
+    assert outcomes(run)[0] == "outcome: asked 2"
+    assert [step["result"] for step in run.report.steps("sync")] == ["no help"]
+
+
+def test_reserve_lets_a_kernel_be_loaded_when_the_device_is_full(host, tmp_path):
+    needs_torch()
+    path = tmp_path / "host.py"
+    path.write_text(PRELUDE + KERNEL + ACT)
+    plenty = values(host(sys.executable, path, "plenty", preload=False))
+    run = host(sys.executable, path, "full",
+               env={"GPUOOMSHIM_RESERVE": "256MiB", "GPUOOMSHIM_RETRY": "reserve"})
+    assert values(run) == pytest.approx(plenty, rel=1e-4)
+    assert any(step["result"] == "helped" for report in run.reports
+               for step in report.steps("reserve")), run.stderr
+
+
+REDUCE = PRELUDE + """
+import torch.distributed as dist
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+torch.cuda.set_device(rank)
+ones = torch.full((1 << 20,), float(rank + 1)).cuda()
+used = fill()
+dist.all_reduce(ones)
+torch.cuda.synchronize()
+print("outcome: rank %d value %s" % (rank, float(ones[:4].cpu().sum())), flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_all_reduce_on_two_full_devices_is_rescued(host, tmp_path):
+    needs_torch()
+    import torch
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one GPU")
+    path = tmp_path / "reduce.py"
+    path.write_text(REDUCE)
+    run = host(sys.executable, "-m", "torch.distributed.run", "--standalone",
+               "--nproc-per-node", "2", path, timeout=240)
+    assert run.code == 0, run.stdout[-2000:] + run.stderr[-4000:]
+    assert sorted(outcomes(run)) == ["outcome: rank 0 value 12.0", "outcome: rank 1 value 12.0"]
+    assert any(report.outcome == "recovered" for report in run.reports), run.stderr[-4000:]
+
+
+CAUGHT = """
+import torch
+total = torch.cuda.mem_get_info()[1]
+held = [torch.empty(total // 4, dtype=torch.uint8, device="cuda") for _ in range(3)]
+try:
+    torch.empty(total // 2, dtype=torch.uint8, device="cuda")
+    print("outcome: no error")
+except torch.OutOfMemoryError:
+    print("outcome: caught")
+held.clear()
+torch.cuda.empty_cache()
+again = torch.empty(total // 2, dtype=torch.uint8, device="cuda")
+print("outcome: reserved", torch.cuda.memory_reserved() >= total // 2)
+"""
+
+
+def test_torch_that_catches_its_own_error_goes_on_as_without_the_library(script):
+    run = script(CAUGHT, ["torch"])
+    assert outcomes(run) == ["outcome: caught", "outcome: reserved True"]
+    for report in run.reports:
+        assert report.outcome in ("failed", "recovered-by-caller")
+        assert all(step["result"] == "skipped" for step in report.steps("flush"))
