@@ -5,7 +5,7 @@
  *   - nothing here allocates, opens a library, or waits: an allocator that is
  *     starting may be the caller;
  *   - a name that is not in entrypoints.def leaves by a jump, whatever it
- *     begins with;
+ *     begins with (under a limit, but for the two of nvml_hook.h);
  *   - the real look-up comes first, and its answer is replaced only when it is
  *     the driver's function;
  *   - RTLD_NEXT and RTLD_DEFAULT depend on who asks, so they leave by a jump.

@@ -38,10 +38,10 @@ bool gos_allowance_device_of_nvml(const void *nvml, uint32_t *device);
  * this process, the first context is what the device lost, where that is less
  * than 1 GiB, else 512 MiB; modules and further contexts are not seen then.
  */
-/* What the first context of the device took; 0 before there is one. */
-uint64_t gos_allowance_context_cost(uint32_t device);
 void gos_allowance_context_made(uint32_t device, uint64_t context);
 void gos_allowance_context_ended(uint32_t device);
+/* What the first context of the device took; 0 before there is one. */
+uint64_t gos_allowance_context_cost(uint32_t device);
 
 void gos_allowance_measure_reset_after_fork(void);
 
