@@ -60,7 +60,7 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
         result = GOS_REAL(cuMemPoolImportFromShareableHandle)(pool_out, handle, handleType, flags);
     while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && pool_out && gos_shim_active())
-        seen(*pool_out, gos_place_of_context().device, false, true);
+        seen(*pool_out, gos_place_of_context()->device, false, true);
     return gos_call_done(&call, result);
 }
 

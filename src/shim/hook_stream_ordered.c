@@ -61,16 +61,20 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize
 
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
-    struct gos_free free = gos_free_begin(GOS_EP_cuMemFreeAsync, GOS_SPACE_ADDRESS, dptr);
-    CUresult result = GOS_REAL(cuMemFreeAsync)(dptr, hStream);
+    struct gos_free free;
+    CUresult result;
 
+    gos_free_begin_in(&free, GOS_EP_cuMemFreeAsync, GOS_SPACE_ADDRESS, dptr);
+    result = GOS_REAL(cuMemFreeAsync)(dptr, hStream);
     return gos_free_end_async(&free, result, hStream, false);
 }
 
 CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
-    struct gos_free free = gos_free_begin(GOS_EP_cuMemFreeAsync_ptsz, GOS_SPACE_ADDRESS, dptr);
-    CUresult result = GOS_REAL(cuMemFreeAsync_ptsz)(dptr, hStream);
+    struct gos_free free;
+    CUresult result;
 
+    gos_free_begin_in(&free, GOS_EP_cuMemFreeAsync_ptsz, GOS_SPACE_ADDRESS, dptr);
+    result = GOS_REAL(cuMemFreeAsync_ptsz)(dptr, hStream);
     return gos_free_end_async(&free, result, hStream, true);
 }

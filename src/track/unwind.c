@@ -7,14 +7,12 @@
 #include "../base/log.h"
 #include "../base/loss.h"
 #include "../base/module.h"
-#include "../base/options.h"
 #include "python_frames.h"
 #include "recall.h"
 #include "recall_learn.h"
 #include "site_intern.h"
 #include "stack_cache.h"
 #include "stack_hash.h"
-#include "tag.h"
 #include "unwinder.h"
 
 /* Frames of the walking itself and of our hooks, above what is asked for. */
@@ -208,7 +206,7 @@ __attribute__((noinline)) void gos_unwind_capture(struct gos_stack *stack, uint3
     gos_stack_cache_release(cache);
 }
 
-__attribute__((noinline)) uint32_t gos_unwind_site(void)
+__attribute__((noinline)) uint32_t gos_unwind_site_now(void)
 {
     __builtin_unwind_init();
     struct gos_recall_key key =
