@@ -144,10 +144,11 @@ static void wake_nobody(uint32_t *word, int count)
 static void a_waiter_that_nobody_wakes_does_not_sleep_for_ever(void **state)
 {
     struct gos_os os = gos_os;
-    pthread_t holder = start_holder();
+    pthread_t holder;
 
     (void)state;
     gos_os.futex_wake = wake_nobody;
+    holder = start_holder();
     gos_lock_acquire(&lock);
     gos_lock_release(&lock);
     pthread_join(holder, NULL);
