@@ -1,3 +1,3 @@
 base_sources := clock.c elf_image.c intern.c libc_symbol.c lock.c log.c loss.c memory.c module.c \
-                module_facts.c module_symbol.c options.c os.c phdr_walk.c residence.c stderr.c \
+                module_facts.c module_symbol.c options.c os.c phdr_walk.c readable.c residence.c stderr.c \
                 symbol_index.c text.c text_units.c thread.c

@@ -1,6 +1,7 @@
 track_sources := \
     birth.c \
     capture.c \
+    cfa_rule.c \
     context.c \
     event.c \
     frame_cache.c \
@@ -29,5 +30,6 @@ track_sources := \
     stack_hash.c \
     tag.c \
     unwind.c \
+    unwind_guard.c \
     unwinder.c \
     vmm.c
