@@ -295,72 +295,86 @@ void gos_python_capture(struct gos_stack *stack, uint32_t max)
 
 /* --- comparing ------------------------------------------------------------------------------ */
 
-enum likeness { IS_SAME, IS_OTHER, IS_NO_FRAME };
-typedef enum likeness frame_comparer(const struct gos_python_layout *, uintptr_t code_type,
-                                     uintptr_t frame, const struct gos_python_ref *);
-
-/* Where the code object is the known one, that it is one was seen when it became known. */
-static inline __attribute__((always_inline)) enum likeness
-compare_object(const struct gos_python_layout *layout, uintptr_t code_type, uintptr_t frame,
-               const struct gos_python_ref *known)
-{
-    uintptr_t code = word_at(frame + layout->frame_code);
-    if (code != known->code)
-        return is_code(code_type, code) ? IS_OTHER : IS_NO_FRAME;
-    bool is_same =
-        index_of(layout, frame) == known->offset && guard_of(layout, code) == known->guard;
-    return is_same ? IS_SAME : IS_OTHER;
-}
-
-static inline __attribute__((always_inline)) enum likeness
-compare_place(const struct gos_python_layout *layout, uintptr_t code_type, uintptr_t frame,
-              const struct gos_python_ref *known)
+static bool holds_code(const struct gos_python_layout *layout, uintptr_t code_type, uintptr_t frame)
 {
     uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
-    if (code != known->code)
-        return is_stand_in(layout, frame) || !is_code(code_type, code) ? IS_NO_FRAME : IS_OTHER;
-    intptr_t position =
-        (intptr_t)(word_at(frame + layout->frame_position) - code - layout->code_instructions);
-    bool is_same = position == known->offset || (known->offset == 0 && position < 0);
-    return is_same ? IS_SAME : IS_OTHER;
+    return !is_stand_in(layout, frame) && is_code(code_type, code);
 }
 
-static inline __attribute__((always_inline)) enum likeness
-compare_frame(const struct gos_python_layout *layout, uintptr_t code_type, uintptr_t frame,
-              const struct gos_python_ref *known)
+/* From here outward to the next frame that runs a code object; 0: there is none. */
+static __attribute__((noinline)) uintptr_t skip_others(const struct interpreter *python,
+                                                       uintptr_t frame)
 {
-    enum likeness likeness = compare_place(layout, code_type, frame, known);
-    bool is_other = likeness == IS_SAME && guard_of(layout, known->code) != known->guard;
-    return is_other ? IS_OTHER : likeness;
-}
-
-/* For versions that number their code objects: without a call, the offsets stay in registers. */
-static inline __attribute__((always_inline)) enum likeness
-compare_numbered(const struct gos_python_layout *layout, uintptr_t code_type, uintptr_t frame,
-                 const struct gos_python_ref *known)
-{
-    enum likeness likeness = compare_place(layout, code_type, frame, known);
-    bool is_other =
-        likeness == IS_SAME && half_at(known->code + layout->code_version) != known->guard;
-    return is_other ? IS_OTHER : likeness;
-}
-
-static inline __attribute__((always_inline)) bool compare(struct interpreter python,
-                                                          frame_comparer *like, uintptr_t frame,
-                                                          const struct gos_python_ref *refs,
-                                                          uint32_t count, uint32_t max)
-{
-    static const struct gos_python_ref none = {0, 0, 0};
-    const struct gos_python_ref *known = refs, *end = refs + count;
-    for (uint32_t walked = 0; frame && known < refs + max && walked < WALK_MAX; walked++) {
-        enum likeness likeness =
-            like(&python.layout, python.code_type, frame, known < end ? known : &none);
-        if (likeness == IS_OTHER)
-            return false;
-        known += likeness == IS_SAME;
-        frame = word_at(frame + python.layout.frame_previous);
+    for (uint32_t walked = 0; frame && walked < WALK_MAX; walked++) {
+        if (holds_code(&python->layout, python->code_type, frame))
+            return frame;
+        frame = word_at(frame + python->layout.frame_previous);
     }
-    return known == end;
+    return 0;
+}
+
+static uintptr_t outward(const struct interpreter *python, uintptr_t frame)
+{
+    return skip_others(python, word_at(frame + python->layout.frame_previous));
+}
+
+typedef bool frame_comparer(const struct gos_python_layout *, uintptr_t frame,
+                            const struct gos_python_ref *known);
+
+static bool is_same_object(const struct gos_python_layout *layout, uintptr_t frame,
+                           const struct gos_python_ref *known)
+{
+    return word_at(frame + layout->frame_code) == known->code &&
+           index_of(layout, frame) == known->offset &&
+           guard_of(layout, known->code) == known->guard;
+}
+
+static bool is_same_frame(const struct gos_python_layout *layout, uintptr_t frame,
+                          const struct gos_python_ref *known)
+{
+    return (word_at(frame + layout->frame_code) & layout->code_mask) == known->code &&
+           position_of(layout, frame, known->code) == known->offset &&
+           guard_of(layout, known->code) == known->guard;
+}
+
+static bool compare(const struct interpreter *python, frame_comparer *is_same, uintptr_t frame,
+                    const struct gos_python_ref *refs, uint32_t count, uint32_t max)
+{
+    frame = skip_others(python, frame);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!frame || !is_same(&python->layout, frame, &refs[i]))
+            return false;
+        frame = outward(python, frame);
+    }
+    return !frame || count == max;
+}
+
+/*
+ * The same for versions that number their code objects, where most time is
+ * spent: offsets are in registers, and where the code object is the known one,
+ * that it is one was seen when it became known.
+ */
+static bool compare_numbered(const struct interpreter *python, uintptr_t frame,
+                             const struct gos_python_ref *refs, uint32_t count, uint32_t max)
+{
+    const struct gos_python_layout *layout = &python->layout;
+    const uintptr_t code_at = layout->frame_code, previous_at = layout->frame_previous;
+    const uintptr_t position_at = layout->frame_position, version_at = layout->code_version;
+    const uintptr_t start = layout->code_instructions, mask = layout->code_mask;
+    const struct gos_python_ref *const end = refs + count;
+
+    for (const struct gos_python_ref *known = refs; known < end; known++) {
+        if (frame && (word_at(frame + code_at) & mask) != known->code)
+            frame = skip_others(python, frame);
+        if (!frame || (word_at(frame + code_at) & mask) != known->code ||
+            half_at(known->code + version_at) != known->guard)
+            return false;
+        intptr_t position = (intptr_t)(word_at(frame + position_at) - known->code - start);
+        if (position != known->offset && (known->offset || position > 0))
+            return false;
+        frame = word_at(frame + previous_at);
+    }
+    return count == max || !skip_others(python, frame);
 }
 
 bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max)
@@ -369,11 +383,10 @@ bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint3
     uintptr_t frame = top_of(python);
     if (!frame)
         return count == 0;
-    if (python->layout.has_frame_objects)
-        return compare(*python, compare_object, frame, refs, count, max);
     if (python->layout.code_version)
-        return compare(*python, compare_numbered, frame, refs, count, max);
-    return compare(*python, compare_frame, frame, refs, count, max);
+        return compare_numbered(python, frame, refs, count, max);
+    bool has_objects = python->layout.has_frame_objects;
+    return compare(python, has_objects ? is_same_object : is_same_frame, frame, refs, count, max);
 }
 
 /* --- decoding -------------------------------------------------------------------------------- */
