@@ -8,6 +8,7 @@ DESTDIR ?=
 CC ?= cc
 CFLAGS ?= -O2 -g
 WERROR ?= 1
+LTO ?= 1
 V ?= 0
 PYTHON ?= python3
 
@@ -46,15 +47,26 @@ endif
 language := -std=c11 -D_GNU_SOURCE $(cuda_flags)
 depend = -MMD -MP -MF $(@:.o=.d) -MT $@
 
+# Two small stores that are made one wide one, or the reverse, are what a hook
+# would wait for longest.
+hot_path := -fno-tree-slp-vectorize
+
+# The library is optimised as a whole where GCC can do that; its objects hold plain
+# code as well, for tests and other linkers.
+lto_flags := $(if $(filter-out 0,$(LTO)),$(if $(SANITIZE),,$(shell $(CC) -v 2>&1 | grep -q '^gcc version' && \
+    $(CC) -flto=auto -ffat-lto-objects -c -x c /dev/null -o /dev/null 2>/dev/null && \
+    echo -flto=auto -ffat-lto-objects)))
+
 # Every ABI of every name is visible to the product; hosts see what hosts see.
 product_flags = $(language) -D__CUDA_API_VERSION_INTERNAL -fPIC -fvisibility=$(visibility) \
-                -ftls-model=initial-exec $(warnings) $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
+                -ftls-model=initial-exec $(warnings) $(CPPFLAGS) $(hot_path) $(CFLAGS) $(lto) $(SANITIZE)
 host_flags = $(language) -Iinclude -Itests/programs $(warnings) $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
 
 # Hooks bear CUDA's names, and its headers say nothing of visibility: in the shim
 # the version script alone decides what is exported.
 visibility := hidden
 $(BUILD)/src/shim/%.o: visibility := default
+lto :=
 
 # Objects are made anew when the flags are others than last time.
 flags_stamp := $(BUILD)/flags
@@ -76,6 +88,7 @@ library_layers := base cuda track observe diagnose report recover
 library_objects := $(call layer_objects,$(library_layers))
 shim_sources += dlsym_$(machine).S
 shim_objects := $(call layer_objects,shim)
+$(library_objects) $(shim_objects): private lto := $(lto_flags)
 cli_objects := $(call layer_objects,cli)
 cli_ldlibs ?= -ljansson
 link_libraries := -lpthread -ldl
@@ -94,7 +107,7 @@ shim_ldflags := -shared -Wl,-soname,libgpuoomshim.so -Wl,--version-script=$(BUIL
 
 $(shim): $(library_objects) $(shim_objects) $(BUILD)/exports.map
 	$(say) LINK $@
-	$(quiet)$(CC) $(CFLAGS) $(SANITIZE) $(shim_ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^)
+	$(quiet)$(CC) $(CFLAGS) $(lto_flags) $(SANITIZE) $(shim_ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^)
 
 $(cli): $(cli_objects) $(archive)
 	$(say) LINK $@

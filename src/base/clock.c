@@ -37,17 +37,38 @@ static clock_gettime_fn *choose(void)
     return found ? found : clock_gettime_raw;
 }
 
-uint64_t gos_clock_read(int clock)
+static _Atomic(clock_gettime_fn *) chosen;
+
+/* Threads that race here all find the same function. */
+static __attribute__((noinline)) clock_gettime_fn *choose_once(void)
 {
-    /* Threads that race here all find the same function. */
-    static _Atomic(clock_gettime_fn *) chosen;
+    clock_gettime_fn *now = choose();
+
+    atomic_store_explicit(&chosen, now, memory_order_release);
+    return now;
+}
+
+static inline struct timespec read_clock(int clock)
+{
     clock_gettime_fn *now = atomic_load_explicit(&chosen, memory_order_acquire);
     struct timespec time = {0, 0};
 
-    if (!now) {
-        now = choose();
-        atomic_store_explicit(&chosen, now, memory_order_release);
-    }
+    if (__builtin_expect(!now, 0))
+        now = choose_once();
     now(clock, &time);
+    return time;
+}
+
+uint64_t gos_clock_read(int clock)
+{
+    struct timespec time = read_clock(clock);
+
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+uint64_t gos_clock_read_ms(int clock)
+{
+    struct timespec time = read_clock(clock);
+
+    return (uint64_t)time.tv_sec * 1000 + (uint32_t)time.tv_nsec / 1000000u;
 }

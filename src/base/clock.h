@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-/* CLOCK_* in nanoseconds. */
+/* CLOCK_* in nanoseconds, and in whole milliseconds. */
 uint64_t gos_clock_read(int clock);
+uint64_t gos_clock_read_ms(int clock);
 
 #endif

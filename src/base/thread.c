@@ -22,17 +22,12 @@ static void remember(uint32_t index, int tid)
         gos_loss_count(GOS_LOSS_TABLE);
 }
 
-static uint32_t assign(void)
+uint32_t gos_thread_assign_index(void)
 {
     gos_thread.index = atomic_fetch_add_explicit(&last_index, 1, memory_order_relaxed) + 1;
     gos_thread.tid = gos_os.tid();
     remember(gos_thread.index, gos_thread.tid);
     return gos_thread.index;
-}
-
-uint32_t gos_thread_index(void)
-{
-    return gos_thread.index ? gos_thread.index : assign();
 }
 
 int gos_thread_tid(uint32_t index)
@@ -52,5 +47,5 @@ void gos_thread_reset_after_fork(void)
 {
     forget_all();
     gos_thread.rank_mask = 0;
-    assign();
+    gos_thread_assign_index();
 }

@@ -29,8 +29,14 @@ struct gos_thread {
 
 extern __thread struct gos_thread gos_thread __attribute__((tls_model("initial-exec")));
 
+uint32_t gos_thread_assign_index(void);
 /* This thread's small number (1…), assigned on first use. */
-uint32_t gos_thread_index(void);
+static inline uint32_t gos_thread_index(void)
+{
+    uint32_t index = gos_thread.index;
+
+    return __builtin_expect(index != 0, 1) ? index : gos_thread_assign_index();
+}
 /* Kernel id of the thread with that small number; 0 if unknown. */
 int gos_thread_tid(uint32_t index);
 /* In a forked child: this thread is number 1 again. */

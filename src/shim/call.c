@@ -14,13 +14,14 @@
 #include "failure.h"
 #include "place.h"
 
-static struct gos_place place_of(const struct gos_call *call)
+static const struct gos_place *place_of(const struct gos_call *call, struct gos_place *given)
 {
     if (call->kind == GOS_KIND_POOL)
         return gos_place_of_stream(call->stream, call->pool);
     if (call->device == GOS_DEVICE_CURRENT)
         return gos_place_of_context();
-    return (struct gos_place){.device = (uint32_t)call->device};
+    *given = (struct gos_place){.device = (uint32_t)call->device};
+    return given;
 }
 
 static bool is_host_kind(enum gos_kind kind)
@@ -48,18 +49,19 @@ static enum gos_kind kind_of(const struct gos_call *call, const struct gos_place
 
 static void record(const struct gos_call *call, uint64_t address)
 {
-    struct gos_place place = place_of(call);
-    enum gos_kind kind = kind_of(call, &place);
+    struct gos_place given;
+    const struct gos_place *place = place_of(call, &given);
+    enum gos_kind kind = kind_of(call, place);
 
-    if (gos_reserve_is_lacking(place.device))
-        gos_reserve_take(place.device, place.context);
+    if (gos_reserve_is_lacking(place->device))
+        gos_reserve_take(place->device, place->context);
     struct gos_allocation allocation = {
         .address = address,
         .bytes = call->bytes,
         .kind = kind,
-        .device = is_host_kind(kind) ? GOS_DEVICE_HOST : place.device,
+        .device = is_host_kind(kind) ? GOS_DEVICE_HOST : place->device,
         .site = is_sampled_out(call) ? 0 : gos_unwind_site(),
-        .home = place.home,
+        .home = place->home,
     };
     gos_registry_add(&allocation); /* what it loses it counts */
     gos_history_tick();
@@ -134,19 +136,26 @@ void gos_call_note(enum gos_entrypoint entry, CUresult result)
         .what = gos_entrypoint_name(entry), .result = (int)result, .device = -1});
 }
 
-struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, uint64_t address)
+void gos_free_begin_in(struct gos_free *free, enum gos_entrypoint entry, enum gos_space space,
+                       uint64_t address)
 {
-    struct gos_free free = {.entry = (int16_t)entry, .address = address};
-
+    free->entry = (int16_t)entry;
+    free->address = address;
+    free->known = false;
     /* A signal handler may have interrupted us with a lock of the registry held. */
     if (address && gos_call_tracks()) {
-        int saved = errno;
         gos_thread.depth++;
         gos_allowance_hold();
-        free.known = gos_registry_take(space, address, &free.gone);
+        free->known = gos_registry_take(space, address, &free->gone);
         gos_thread.depth--;
-        errno = saved;
     }
+}
+
+struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, uint64_t address)
+{
+    struct gos_free free = {.known = false};
+
+    gos_free_begin_in(&free, entry, space, address);
     return free;
 }
 

@@ -61,12 +61,13 @@ static inline struct gos_call gos_call_begin_async(enum gos_entrypoint entry, ui
                                                    CUstream stream, CUmemoryPool pool,
                                                    bool per_thread)
 {
-    struct gos_call call = gos_call_begin(entry, GOS_KIND_POOL, bytes);
-
-    call.stream = (uint64_t)(uintptr_t)stream;
-    call.pool = (uint64_t)(uintptr_t)pool;
-    call.per_thread = per_thread;
-    return call;
+    return (struct gos_call){.entry = (int16_t)entry,
+                             .kind = (uint8_t)GOS_KIND_POOL,
+                             .bytes = bytes,
+                             .stream = (uint64_t)(uintptr_t)stream,
+                             .pool = (uint64_t)(uintptr_t)pool,
+                             .per_thread = per_thread,
+                             .device = GOS_DEVICE_CURRENT};
 }
 
 /*
@@ -176,6 +177,9 @@ struct gos_free {
 };
 
 struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, uint64_t address);
+/* The same in place, without copying what was just written: for the cheapest calls. */
+void gos_free_begin_in(struct gos_free *free, enum gos_entrypoint entry, enum gos_space space,
+                       uint64_t address);
 CUresult gos_free_end(struct gos_free *free, CUresult result);
 /* A free in stream order: the bytes are pending until the stream gets there. */
 CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream stream,

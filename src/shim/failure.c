@@ -84,11 +84,11 @@ static enum gos_capture_state capture_state(const struct gos_call *call)
 static struct gos_request describe(const struct gos_call *call, CUresult result)
 {
     const char *entry = gos_entrypoint_name((enum gos_entrypoint)call->entry);
-    struct gos_place place = gos_place_of_context();
+    struct gos_place place = *gos_place_of_context();
     uint32_t site = gos_unwind_site();
 
     if (call->kind == GOS_KIND_POOL)
-        place = gos_place_of_stream(call->stream, call->pool);
+        place = *gos_place_of_stream(call->stream, call->pool);
     return (struct gos_request){
         .api = gos_thread.api ? gos_thread.api : entry,
         .entry = entry,
@@ -145,11 +145,11 @@ void gos_failure_free(struct gos_failure *failure)
 /* Other memory is made in the current context, and so has to be wanted there. */
 static bool is_replaceable(const struct gos_call *call)
 {
-    struct gos_place current = gos_place_of_context();
+    struct gos_place current = *gos_place_of_context();
     struct gos_place place = current;
 
     if (call->kind == GOS_KIND_POOL)
-        place = gos_place_of_stream(call->stream, call->pool);
+        place = *gos_place_of_stream(call->stream, call->pool);
     return call->replaceable && place.context == current.context && place.device == current.device;
 }
 

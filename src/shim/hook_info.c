@@ -17,7 +17,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
     CUresult result = GOS_REAL(cuMemGetInfo_v2)(free, total);
 
     if (gos_rehearsal_is_on() && result == CUDA_SUCCESS) {
-        struct gos_shown_memory shown = as_shown(gos_place_of_context().device, *free, *total);
+        struct gos_shown_memory shown = as_shown(gos_place_of_context()->device, *free, *total);
         *free = shown.free_bytes;
         *total = shown.total_bytes;
     }
@@ -29,7 +29,7 @@ CUresult CUDAAPI cuMemGetInfo(unsigned int *free, unsigned int *total)
     CUresult result = GOS_REAL(cuMemGetInfo)(free, total);
 
     if (gos_rehearsal_is_on() && result == CUDA_SUCCESS) {
-        struct gos_shown_memory shown = as_shown(gos_place_of_context().device, *free, *total);
+        struct gos_shown_memory shown = as_shown(gos_place_of_context()->device, *free, *total);
         *free = (unsigned int)shown.free_bytes;
         *total = (unsigned int)shown.total_bytes;
     }

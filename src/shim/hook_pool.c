@@ -66,7 +66,7 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
     while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && pool_out && gos_shim_active())
         seen(*pool_out,
-             (struct gos_pool_info){.device = gos_place_of_context().device, .imported = true});
+             (struct gos_pool_info){.device = gos_place_of_context()->device, .imported = true});
     return gos_call_done(&call, result);
 }
 

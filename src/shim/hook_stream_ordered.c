@@ -78,9 +78,10 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize
 
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
-    struct gos_free free = gos_free_begin(GOS_EP_cuMemFreeAsync, GOS_SPACE_ADDRESS, dptr);
+    struct gos_free free;
     CUresult result;
 
+    gos_free_begin_in(&free, GOS_EP_cuMemFreeAsync, GOS_SPACE_ADDRESS, dptr);
     if (!gos_fallback_frees_async(dptr, hStream, &result))
         result = GOS_REAL(cuMemFreeAsync)(dptr, hStream);
     return gos_free_end_async(&free, result, hStream, false);
@@ -88,9 +89,10 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 
 CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
-    struct gos_free free = gos_free_begin(GOS_EP_cuMemFreeAsync_ptsz, GOS_SPACE_ADDRESS, dptr);
+    struct gos_free free;
     CUresult result;
 
+    gos_free_begin_in(&free, GOS_EP_cuMemFreeAsync_ptsz, GOS_SPACE_ADDRESS, dptr);
     if (!gos_fallback_frees_async(dptr, hStream ? hStream : CU_STREAM_PER_THREAD, &result))
         result = GOS_REAL(cuMemFreeAsync_ptsz)(dptr, hStream);
     return gos_free_end_async(&free, result, hStream, true);

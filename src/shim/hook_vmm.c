@@ -31,7 +31,7 @@ static void note_created(const struct gos_call *call, CUmemGenericAllocationHand
                                              .site = gos_unwind_site()});
     gos_history_tick();
     if (gos_reserve_is_lacking((uint32_t)call->device))
-        gos_reserve_take((uint32_t)call->device, gos_place_of_context().context);
+        gos_reserve_take((uint32_t)call->device, gos_place_of_context()->context);
     gos_thread.depth--;
 }
 

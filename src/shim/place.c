@@ -12,12 +12,18 @@ static THREAD_LOCAL struct {
 } last_context;
 
 static THREAD_LOCAL struct {
+    bool is_valid;
     uint64_t generation;
     uint64_t stream;
     uint64_t pool;
-    uint64_t context;
+    uint64_t current; /* context at the time */
     struct gos_place place;
 } last_stream;
+
+static THREAD_LOCAL uint32_t trusted_count;
+
+/* How often a thread makes sure that there is still only one context. */
+#define TRUST_LIMIT 256
 
 static uint64_t current_context(void)
 {
@@ -54,16 +60,16 @@ static uint32_t device_of(uint64_t context)
     return device;
 }
 
-struct gos_place gos_place_of_context(void)
+const struct gos_place *gos_place_of_context(void)
 {
     uint64_t context = current_context();
     uint64_t generation = gos_handle_generation();
 
     if (context && last_context.place.context == context && last_context.generation == generation)
-        return last_context.place;
+        return &last_context.place;
 
     struct gos_place place = {
-        .device = GOS_DEVICE_HOST, .home = GOS_HOME_UNKNOWN, .context = context};
+        .context = context, .device = GOS_DEVICE_HOST, .home = GOS_HOME_UNKNOWN};
     if (context) {
         place.device = device_of_current();
         place.home = gos_home_intern(&(struct gos_home){.context = context});
@@ -71,7 +77,22 @@ struct gos_place gos_place_of_context(void)
     }
     last_context.place = place;
     last_context.generation = generation;
-    return place;
+    return &last_context.place;
+}
+
+/*
+ * The current context, after a call on a default stream that succeeded: such a
+ * call needs a context, so as long as there is only one, it is that.  All
+ * functions that make one are hooked; that none was missed is looked at now
+ * and then.
+ */
+static uint64_t context_in_use(void)
+{
+    uint64_t only = gos_context_only();
+
+    if (__builtin_expect(only && ++trusted_count % TRUST_LIMIT != 0, 1))
+        return only;
+    return gos_place_of_context()->context;
 }
 
 /* The legacy and per-thread default streams have these fixed handles (cuda.h). */
@@ -109,10 +130,12 @@ static uint64_t current_pool(uint32_t device)
     return (uint64_t)(uintptr_t)pool;
 }
 
-static bool is_last_stream(uint64_t stream, uint64_t pool, uint64_t generation)
+/* A created stream stays where it is; a default one is another in each context. */
+static bool is_last_stream(uint64_t stream)
 {
-    return last_stream.stream == stream && last_stream.pool == pool && last_stream.place.home &&
-           last_stream.generation == generation;
+    return last_stream.is_valid && last_stream.stream == stream &&
+           last_stream.generation == gos_handle_generation() &&
+           (!is_default(stream) || last_stream.current == context_in_use());
 }
 
 /* A pool says where its memory is, unless it is managed and prefers no device. */
@@ -140,36 +163,34 @@ static struct gos_place place_of_stream(uint64_t stream, uint64_t pool,
     return place;
 }
 
-/* A created stream stays where it is; a default one is another in each context. */
-struct gos_place gos_place_of_stream(uint64_t stream, uint64_t pool)
+/* Without a context streams cannot be asked: then the answer is true for this once. */
+static void ask_about(uint64_t stream, uint64_t pool)
 {
     uint64_t generation = gos_handle_generation();
+    const struct gos_place *current = gos_place_of_context();
 
-    if (!is_default(stream) && is_last_stream(stream, pool, generation))
-        return last_stream.place;
-
-    struct gos_place current = gos_place_of_context();
-    if (is_last_stream(stream, pool, generation) && last_stream.context == current.context)
-        return last_stream.place;
-
-    struct gos_place place = place_of_stream(stream, pool, &current);
-    if (!current.context) /* then streams cannot be asked: true for this once */
-        return place;
-    last_stream.place = place;
+    last_stream.place = place_of_stream(stream, pool, current);
     last_stream.stream = stream;
     last_stream.pool = pool;
-    last_stream.context = current.context;
+    last_stream.current = current->context;
     last_stream.generation = generation;
-    return last_stream.place;
+    last_stream.is_valid = current->context && last_stream.place.home;
+}
+
+const struct gos_place *gos_place_of_stream(uint64_t stream, uint64_t pool)
+{
+    if (last_stream.pool != pool || !is_last_stream(stream))
+        ask_about(stream, pool);
+    return &last_stream.place;
 }
 
 uint64_t gos_place_context_of_stream(uint64_t stream)
 {
     if (is_default(stream))
-        return gos_place_of_context().context;
-    if (is_last_stream(stream, last_stream.pool, gos_handle_generation()))
-        return last_stream.place.context;
-    return gos_place_of_stream(stream, 0).context;
+        return context_in_use();
+    if (!is_last_stream(stream))
+        ask_about(stream, 0);
+    return last_stream.place.context;
 }
 
 bool gos_place_is_captured(uint64_t stream)

@@ -101,11 +101,11 @@ static uint32_t device_of(const struct gos_call *call)
     if (!is_limited_kind((enum gos_kind)call->kind) || call->bytes == 0)
         return GOS_DEVICE_HOST;
     if (call->kind != GOS_KIND_POOL)
-        return call->device == GOS_DEVICE_CURRENT ? gos_place_of_context().device
+        return call->device == GOS_DEVICE_CURRENT ? gos_place_of_context()->device
                                                   : (uint32_t)call->device;
     if (gos_place_is_captured(call->stream) || is_imported(call->pool))
         return GOS_DEVICE_HOST; /* a node of a graph takes its memory when it is launched */
-    return gos_place_of_stream(call->stream, call->pool).device;
+    return gos_place_of_stream(call->stream, call->pool)->device;
 }
 
 static bool reserve(uint32_t device, uint64_t bytes)
@@ -119,7 +119,7 @@ static bool reserve(uint32_t device, uint64_t bytes)
 /* The pool serves from what it holds and nobody uses, and grows by the rest. */
 static uint64_t growth(const struct gos_call *call, uint32_t device)
 {
-    uint64_t pool = gos_home_get(gos_place_of_stream(call->stream, call->pool).home).pool;
+    uint64_t pool = gos_home_get(gos_place_of_stream(call->stream, call->pool)->home).pool;
     uint64_t idle_bytes = gos_allowance_pool_idle(device, pool);
 
     if (call->bytes <= idle_bytes)

@@ -28,7 +28,7 @@ static struct {
 /* The coarse clock: a tick of 1 to 4 ms is enough for an age and costs a third. */
 static uint64_t now_ms(void)
 {
-    return gos_clock_read(CLOCK_MONOTONIC_COARSE) / 1000000;
+    return gos_clock_read_ms(CLOCK_MONOTONIC_COARSE);
 }
 
 /* Whoever comes first sets both; a second one keeps what it finds. */
@@ -77,7 +77,7 @@ uint64_t gos_birth_drawn(void)
 
 static uint16_t thread_number(void)
 {
-    uint32_t index = gos_thread.index ? gos_thread.index : gos_thread_index();
+    uint32_t index = gos_thread_index();
 
     return index <= UINT16_MAX ? (uint16_t)index : 0;
 }

@@ -14,7 +14,7 @@ static struct {
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_POOL);
 static unsigned without_row; /* began while the table was full */
-static _Atomic unsigned total;
+_Atomic unsigned gos_capture_total;
 
 static size_t row_of(uint64_t stream)
 {
@@ -37,9 +37,9 @@ static size_t free_row(void)
 /* Only under the lock. */
 static void change_total(unsigned change)
 {
-    unsigned now = atomic_load_explicit(&total, memory_order_relaxed);
+    unsigned now = atomic_load_explicit(&gos_capture_total, memory_order_relaxed);
 
-    atomic_store_explicit(&total, now + change, memory_order_relaxed);
+    atomic_store_explicit(&gos_capture_total, now + change, memory_order_relaxed);
 }
 
 static void begin(uint64_t stream)
@@ -87,11 +87,6 @@ void gos_capture_ended(uint64_t stream)
     gos_lock_release(&lock);
 }
 
-unsigned gos_capture_count(void)
-{
-    return atomic_load_explicit(&total, memory_order_relaxed);
-}
-
 bool gos_capture_has(uint64_t stream)
 {
     bool has;
@@ -110,5 +105,5 @@ void gos_capture_reset_after_fork(void)
     for (size_t i = 0; i < GOS_CAPTURE_MAX; i++)
         captures[i].count = 0;
     without_row = 0;
-    atomic_store_explicit(&total, 0, memory_order_relaxed);
+    atomic_store_explicit(&gos_capture_total, 0, memory_order_relaxed);
 }

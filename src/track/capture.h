@@ -6,6 +6,7 @@
 #ifndef GOS_TRACK_CAPTURE_H
 #define GOS_TRACK_CAPTURE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,7 +15,11 @@
 
 void gos_capture_began(uint64_t stream);
 void gos_capture_ended(uint64_t stream);
-unsigned gos_capture_count(void); /* one relaxed load */
+extern _Atomic unsigned gos_capture_total;
+static inline unsigned gos_capture_count(void)
+{
+    return atomic_load_explicit(&gos_capture_total, memory_order_relaxed);
+}
 bool gos_capture_has(uint64_t stream);
 
 void gos_capture_reset_after_fork(void); /* by gos_pool_reset_after_fork */

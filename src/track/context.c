@@ -6,6 +6,10 @@
 static struct gos_handle_slot slots[GOS_CONTEXT_MAX];
 static struct gos_handle_map contexts = GOS_HANDLE_MAP_INIT(slots);
 
+#define SEVERAL UINT64_MAX
+
+static _Atomic uint64_t first; /* 0: none yet */
+
 bool gos_context_device(uint64_t context, uint32_t *device)
 {
     uint64_t value;
@@ -16,8 +20,24 @@ bool gos_context_device(uint64_t context, uint32_t *device)
     return true;
 }
 
+static void note_whether_only(uint64_t context)
+{
+    uint64_t known = 0;
+
+    if (!atomic_compare_exchange_strong(&first, &known, context) && known != context)
+        atomic_store(&first, SEVERAL);
+}
+
+uint64_t gos_context_only(void)
+{
+    uint64_t known = atomic_load_explicit(&first, memory_order_relaxed);
+
+    return known != SEVERAL ? known : 0;
+}
+
 void gos_context_seen(uint64_t context, uint32_t device)
 {
+    note_whether_only(context);
     gos_handle_map_put(&contexts, context, device);
 }
 
@@ -52,4 +72,5 @@ void gos_context_destroyed(uint64_t context)
 void gos_context_reset_after_fork(void)
 {
     gos_handle_map_reset_after_fork(&contexts);
+    atomic_store(&first, 0);
 }

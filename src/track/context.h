@@ -9,17 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "handle_map.h" /* gos_handle_generation, which contexts count up too */
+
 #define GOS_CONTEXT_MAX 256
 
 bool gos_context_device(uint64_t context, uint32_t *device);
 void gos_context_seen(uint64_t context, uint32_t device);
 /* Is a context known that is on that device? */
 bool gos_context_any_on(uint32_t device);
+/* The only context that was ever seen; 0 before the first and for good from the second on. */
+uint64_t gos_context_only(void);
 /* Frees pending on its streams are over, too. */
 void gos_context_destroyed(uint64_t context);
-
-/* Counts up whenever a handle became invalid; thread-local caches compare it. */
-uint64_t gos_handle_generation(void);
 
 void gos_context_reset_after_fork(void); /* by gos_pool_reset_after_fork */
 

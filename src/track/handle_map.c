@@ -2,19 +2,11 @@
 
 #include "../base/loss.h"
 
-/* Read at every call, so on a line that nothing else writes. */
-static struct {
-    _Alignas(64) _Atomic uint64_t count;
-} generation;
-
-uint64_t gos_handle_generation(void)
-{
-    return atomic_load_explicit(&generation.count, memory_order_relaxed);
-}
+struct gos_generation gos_generation;
 
 void gos_handle_invalidate(void)
 {
-    atomic_fetch_add_explicit(&generation.count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&gos_generation.count, 1, memory_order_relaxed);
 }
 
 /* Maps are small and the wanted handle is among the first: a scan beats a hash. */

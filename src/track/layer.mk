@@ -4,6 +4,7 @@ track_sources := \
     birth.c \
     block_count.c \
     capture.c \
+    cfa_rule.c \
     context.c \
     event.c \
     fallback.c \
@@ -36,5 +37,6 @@ track_sources := \
     stream_use.c \
     tag.c \
     unwind.c \
+    unwind_guard.c \
     unwinder.c \
     vmm.c

@@ -7,17 +7,6 @@ static struct {
     _Atomic int64_t peak_bytes;
 } devices[GOS_DEVICE_TABLES];
 
-#define IS_COUNTED(name, code, words, books, shares)                                               \
-    [GOS_KIND_##name] =                                                                            \
-        (books) || GOS_KIND_##name == GOS_KIND_POOL || GOS_KIND_##name == GOS_KIND_MANAGED,
-static const bool counted[GOS_KIND_COUNT] = {GOS_KINDS(IS_COUNTED)};
-#undef IS_COUNTED
-
-bool gos_peak_counts(enum gos_kind kind)
-{
-    return counted[kind];
-}
-
 static void raise_to(_Atomic int64_t *peak, int64_t now)
 {
     int64_t highest = atomic_load_explicit(peak, memory_order_relaxed);
@@ -28,20 +17,13 @@ static void raise_to(_Atomic int64_t *peak, int64_t now)
 }
 
 /* Half of what may be held back stays, so that a block that comes and goes tells nothing. */
-static void tell(uint32_t device, int64_t bytes)
+void gos_peak_tell(uint32_t device, int64_t *held_back)
 {
+    int64_t bytes = *held_back - GOS_PEAK_HELD_BYTES / 2;
     int64_t before =
         atomic_fetch_add_explicit(&devices[device].now_bytes, bytes, memory_order_relaxed);
 
     raise_to(&devices[device].peak_bytes, before + bytes);
-}
-
-void gos_peak_change(uint32_t device, int64_t *held_back, int64_t bytes)
-{
-    *held_back += bytes;
-    if (*held_back >= 0 && *held_back < GOS_PEAK_HELD_BYTES)
-        return;
-    tell(device, *held_back - GOS_PEAK_HELD_BYTES / 2);
     *held_back = GOS_PEAK_HELD_BYTES / 2;
 }
 
@@ -50,7 +32,7 @@ static uint64_t live_now(uint32_t device)
     uint64_t bytes = 0;
 
     for (int kind = 0; kind < GOS_KIND_COUNT; kind++) {
-        if (counted[kind])
+        if (gos_peak_counts((enum gos_kind)kind))
             bytes += gos_registry_total(device, (enum gos_kind)kind).live_bytes;
     }
     return bytes;

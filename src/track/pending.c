@@ -15,14 +15,23 @@
  */
 #define SLOT_COUNT (2 * GOS_STREAM_MAX)
 
-/* Threads that free on one stream write lines of their own. */
+/*
+ * Threads that free on one stream write lines of their own.  All stripes but
+ * the last belong to one thread each, which so needs no locked instruction;
+ * threads that find theirs taken meet at the last one.
+ */
 #define STRIPE_COUNT 16
+#define SHARED_STRIPE (STRIPE_COUNT - 1)
 
 enum { NEVER_USED, GIVEN_UP, IN_USE };
 
+/* Freed since the slot began, and how much of that was seen to be over: sums that only grow. */
 struct stripe {
     _Alignas(64) _Atomic uint64_t bytes;
     _Atomic uint64_t count;
+    _Atomic uint64_t drained_bytes; /* these two under the lock */
+    _Atomic uint64_t drained_count;
+    _Atomic uint32_t owner; /* gos_thread_index; 0: nobody's yet */
 };
 
 struct slot {
@@ -46,10 +55,16 @@ static uint32_t in_use;         /* under the lock */
 static _Atomic bool is_touched; /* some slot was used since the process began */
 static _Atomic bool is_crowded; /* full, and every stream has something pending */
 
-/* Where this thread's last free went; valid for one generation. */
+/*
+ * Where this thread's last free went: valid for one generation, and while the
+ * stripe is still the thread's own (a slot that begins anew has no owners).
+ */
 static __thread struct {
-    struct slot *slot;
+    struct stripe *stripe;
     uint64_t generation;
+    uint64_t stream;
+    uint64_t context;
+    bool per_thread;
 } last __attribute__((tls_model("initial-exec")));
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -131,7 +146,7 @@ static uint64_t count_of(const struct slot *slot)
     uint64_t count = 0;
 
     for (int i = 0; i < STRIPE_COUNT; i++)
-        count += LOAD(slot->stripes[i].count);
+        count += LOAD(slot->stripes[i].count) - LOAD(slot->stripes[i].drained_count);
     return count;
 }
 
@@ -140,17 +155,33 @@ static uint64_t bytes_of(const struct slot *slot)
     uint64_t bytes = 0;
 
     for (int i = 0; i < STRIPE_COUNT; i++)
-        bytes += LOAD(slot->stripes[i].bytes);
+        bytes += LOAD(slot->stripes[i].bytes) - LOAD(slot->stripes[i].drained_bytes);
     return bytes;
+}
+
+/* A free that comes in between is left with a count and no bytes, never the other way round. */
+static void drain(struct slot *slot)
+{
+    for (int i = 0; i < STRIPE_COUNT; i++) {
+        struct stripe *stripe = &slot->stripes[i];
+
+        STORE(stripe->drained_count, LOAD(stripe->count));
+        STORE(stripe->drained_bytes, LOAD(stripe->bytes));
+    }
+    STORE(is_crowded, false);
 }
 
 static void clear(struct slot *slot)
 {
     for (int i = 0; i < STRIPE_COUNT; i++) {
-        STORE(slot->stripes[i].bytes, 0);
-        STORE(slot->stripes[i].count, 0);
+        struct stripe *stripe = &slot->stripes[i];
+
+        STORE(stripe->owner, 0);
+        STORE(stripe->count, 0);
+        STORE(stripe->bytes, 0);
+        STORE(stripe->drained_count, 0);
+        STORE(stripe->drained_bytes, 0);
     }
-    STORE(is_crowded, false);
 }
 
 static void give_up_drained(void)
@@ -206,31 +237,61 @@ static struct slot *find_or_create(const struct key *key, uint32_t device)
     return slot;
 }
 
+/* The thread's own stripe, or NULL when another thread has it. */
+static struct stripe *own_stripe(struct slot *slot)
+{
+    uint32_t index = gos_thread_index();
+    struct stripe *stripe = &slot->stripes[index % SHARED_STRIPE];
+    uint32_t nobody = 0;
+
+    if (LOAD(stripe->owner) == index ||
+        atomic_compare_exchange_strong_explicit(&stripe->owner, &nobody, index,
+                                                memory_order_relaxed, memory_order_relaxed))
+        return stripe;
+    return NULL;
+}
+
+static void add_shared(struct stripe *stripe, const struct gos_pending *one)
+{
+    atomic_fetch_add_explicit(&stripe->bytes, one->bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stripe->count, one->count, memory_order_relaxed);
+}
+
+static void add_own(struct stripe *stripe, const struct gos_pending *one)
+{
+    STORE(stripe->bytes, LOAD(stripe->bytes) + one->bytes);
+    STORE(stripe->count, LOAD(stripe->count) + one->count);
+}
+
 /* The generation is read before the slot is looked for: what dies in between is noticed. */
-static struct slot *slot_for(const struct key *key, uint32_t device)
+static void add_slowly(const struct gos_pending *one)
 {
     uint64_t generation = gos_handle_generation();
+    struct key key = key_of(one->stream, one->context, one->per_thread);
+    struct slot *slot = find_or_create(&key, one->device);
+    struct stripe *own = slot ? own_stripe(slot) : NULL;
 
-    if (last.slot && last.generation == generation && matches(last.slot, key))
-        return last.slot;
-    last.slot = find_or_create(key, device);
+    last.stripe = own;
     last.generation = generation;
-    return last.slot;
+    last.stream = one->stream;
+    last.context = one->context;
+    last.per_thread = one->per_thread;
+    if (own)
+        add_own(own, one);
+    else if (slot)
+        add_shared(&slot->stripes[SHARED_STRIPE], one);
+    else
+        gos_loss_count(GOS_LOSS_TABLE);
 }
 
 void gos_pending_add(const struct gos_pending *one)
 {
-    struct key key = key_of(one->stream, one->context, one->per_thread);
-    struct slot *slot = slot_for(&key, one->device);
-    struct stripe *stripe;
-
-    if (!slot) {
-        gos_loss_count(GOS_LOSS_TABLE);
-        return;
-    }
-    stripe = &slot->stripes[gos_thread_index() % STRIPE_COUNT];
-    atomic_fetch_add_explicit(&stripe->bytes, one->bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&stripe->count, one->count, memory_order_relaxed);
+    if (last.stripe && last.generation == gos_handle_generation() && last.stream == one->stream &&
+        last.context == one->context && last.per_thread == one->per_thread &&
+        LOAD(last.stripe->owner) == gos_thread.index)
+        add_own(last.stripe, one);
+    else
+        add_slowly(one);
 }
 
 static void drain_default(uint64_t context, uint32_t thread)
@@ -239,7 +300,7 @@ static void drain_default(uint64_t context, uint32_t thread)
     struct slot *slot = find(&key);
 
     if (slot)
-        clear(slot);
+        drain(slot);
 }
 
 /* A stream that was created is the same under whichever context it was used. */
@@ -259,7 +320,7 @@ void gos_pending_drained(uint64_t stream, uint64_t context)
 {
     gos_lock_acquire(&lock);
     if (stream > LAST_SPECIAL_STREAM)
-        visit_stream(stream, clear);
+        visit_stream(stream, drain);
     if (stream == 0 || stream == LEGACY_STREAM)
         drain_default(context, 0);
     if (stream == 0 || stream == PER_THREAD_STREAM)
@@ -338,5 +399,5 @@ void gos_pending_reset_after_fork(void)
     }
     in_use = 0;
     STORE(is_crowded, false);
-    last.slot = NULL;
+    last.stripe = NULL;
 }

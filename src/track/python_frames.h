@@ -25,6 +25,9 @@ bool gos_python_find(void);
  */
 void gos_python_capture(struct gos_stack *stack, uint32_t max);
 
+/* Would gos_python_capture give exactly these frames?  Hook context: yes. */
+bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max);
+
 /* File, qualified name and line of a captured frame, as permanent strings. */
 bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame *frame);
 

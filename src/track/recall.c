@@ -27,10 +27,10 @@ __attribute__((no_sanitize("address"))) static bool lies_there(const struct gos_
     return true;
 }
 
-const struct gos_recall_entry *gos_recall_find(struct gos_recall *recall,
-                                               const struct gos_recall_key *key)
+struct gos_recall_entry *gos_recall_find(struct gos_recall *recall,
+                                         const struct gos_recall_key *key)
 {
-    const struct gos_recall_entry *set = set_of(recall, key);
+    struct gos_recall_entry *set = set_of(recall, key);
     for (size_t way = 0; way < GOS_RECALL_WAYS; way++)
         if (set[way].is_learned && same_key(&set[way].key, key) && lies_there(&set[way]))
             return &set[way];

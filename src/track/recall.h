@@ -24,12 +24,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "site.h"
+#include "site_cache.h"
 
 #define GOS_RECALL_SETS 32 /* a power of two */
 #define GOS_RECALL_WAYS 4
 #define GOS_RECALL_CHECK_EVERY 1024
 #define GOS_RECALL_CHECKS 160
+#define GOS_RECALL_SITES 4 /* Python stacks, or tags, that are met on one native stack */
 
 /* From where a stack is captured. */
 struct gos_recall_key {
@@ -44,7 +45,9 @@ struct gos_recall_entry {
     bool is_learned;
     uint32_t count;
     uint32_t check_count;
-    uintptr_t addresses[GOS_FRAME_MAX]; /* as they go into gos_stack.native */
+    uint32_t next_site;
+    struct gos_site_hint sites[GOS_RECALL_SITES]; /* with these native frames */
+    uintptr_t addresses[GOS_FRAME_MAX];           /* as they go into gos_stack.native */
     /* What has to lie where, newest first; offsets are from key.slot. */
     int32_t offsets[GOS_RECALL_CHECKS];
     uintptr_t values[GOS_RECALL_CHECKS];
@@ -53,13 +56,14 @@ struct gos_recall_entry {
 /* All zero is empty. */
 struct gos_recall {
     uint32_t recognised_count;
+    uint32_t learned_count;
     uint32_t next_way;
     struct gos_recall_entry entries[GOS_RECALL_SETS][GOS_RECALL_WAYS];
 };
 
 /* The remembered stack that lies there now, or NULL. */
-const struct gos_recall_entry *gos_recall_find(struct gos_recall *recall,
-                                               const struct gos_recall_key *key);
+struct gos_recall_entry *gos_recall_find(struct gos_recall *recall,
+                                         const struct gos_recall_key *key);
 
 /*
  * A stack was unwound from there.  When it has been seen before and is worth

@@ -112,5 +112,6 @@ void gos_recall_learn(struct gos_recall_entry *entry, const uintptr_t *addresses
         return;
     entry->count = count - own;
     memcpy(entry->addresses, addresses + own, entry->count * sizeof addresses[0]);
+    memset(entry->sites, 0, sizeof entry->sites);
     entry->is_learned = true;
 }

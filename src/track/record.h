@@ -15,11 +15,18 @@
 #include "kind.h"
 #include "table.h"
 
+#define GOS_RECORD_BYTES_BITS 48
+
 /* Its address is the hash handle's key, the space of that address the key's length. */
 struct gos_record {
-    uint64_t bytes : 48;
-    uint64_t kind : 8;
-    uint64_t device : 8;
+    union {
+        struct {
+            uint64_t bytes : GOS_RECORD_BYTES_BITS;
+            uint64_t kind : 8;
+            uint64_t device : 8;
+        };
+        uint64_t word; /* all three at once (gos_record_word) */
+    };
     uint32_t site;
     uint32_t sequence;
     uint32_t born_ms;
@@ -29,6 +36,15 @@ struct gos_record {
 };
 _Static_assert(sizeof(struct gos_record) == 80, "the budget per live allocation is 96 bytes");
 _Static_assert((int)GOS_KIND_COUNT <= 255, "the field is wide enough");
+
+/* Bytes that do not fit are kept as the highest number that does. */
+static inline uint64_t gos_record_word(uint64_t bytes, enum gos_kind kind, uint32_t device)
+{
+    const uint64_t widest = (UINT64_C(1) << GOS_RECORD_BYTES_BITS) - 1;
+
+    return (bytes < widest ? bytes : widest) | (uint64_t)kind << GOS_RECORD_BYTES_BITS |
+           (uint64_t)device << 56;
+}
 
 /* Records that change hands at once. */
 #define GOS_RECORD_BATCH 48

@@ -1,6 +1,5 @@
 #include "sample.h"
 
-#include "../base/options.h"
 #include "../base/os.h"
 #include "../base/thread.h"
 
@@ -60,11 +59,9 @@ static void start(uint64_t mean_bytes)
     sampler.left_bytes = draw_distance(mean_bytes);
 }
 
-bool gos_sample_takes(uint64_t bytes)
+bool gos_sample_draws(uint64_t bytes)
 {
     uint64_t mean_bytes = gos_options.stack_sample;
-    if (!mean_bytes)
-        return true;
     if (!sampler.random)
         start(mean_bytes);
     if (bytes < sampler.left_bytes) {

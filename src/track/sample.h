@@ -11,8 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../base/options.h"
+
+/* As the next one, with sampling on. */
+bool gos_sample_draws(uint64_t bytes);
 /* Always true while sampling is off. */
-bool gos_sample_takes(uint64_t bytes);
+static inline bool gos_sample_takes(uint64_t bytes)
+{
+    return !gos_options.stack_sample || gos_sample_draws(bytes);
+}
 
 /*
  * The bytes that one allocation with a stack stands for, itself and those like

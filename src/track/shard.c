@@ -104,11 +104,7 @@ static void enter_in_books(struct gos_account *account, const struct gos_record 
 static void fill(struct gos_record *record, const struct gos_allocation *allocation,
                  const struct gos_birth *birth)
 {
-    const uint64_t widest = (UINT64_C(1) << 48) - 1;
-
-    record->bytes = (allocation->bytes < widest ? allocation->bytes : widest) & widest;
-    record->kind = (uint8_t)allocation->kind;
-    record->device = (uint8_t)allocation->device;
+    record->word = gos_record_word(allocation->bytes, allocation->kind, allocation->device);
     record->site = allocation->site;
     record->sequence = birth->sequence;
     record->born_ms = birth->born_ms;

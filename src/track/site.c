@@ -16,6 +16,10 @@
 #define uthash_nonfatal_oom(record) (gos_loss_count(GOS_LOSS_MEMORY))
 #include <uthash.h>
 
+/* A new stack looks through its whole chain, and each step may be a cache miss. */
+#undef HASH_BKT_CAPACITY_THRESH
+#define HASH_BKT_CAPACITY_THRESH 5U
+
 /* A record is followed in memory by its native frames, its Python frames and its tag's address. */
 struct site_record {
     struct gos_site site;
@@ -148,7 +152,8 @@ static uint32_t intern_slowly(struct gos_frame_cache *frames, const struct gos_s
     return is_empty ? 0 : intern_content(&content);
 }
 
-uint32_t gos_site_intern_with(struct gos_stack_cache *cache, const struct gos_stack *stack)
+uint32_t gos_site_intern_with(struct gos_stack_cache *cache, const struct gos_stack *stack,
+                              struct gos_site_hint *hint)
 {
     if (!stack->native_count && !stack->python_count && !stack->tag)
         return 0;
@@ -156,18 +161,20 @@ uint32_t gos_site_intern_with(struct gos_stack_cache *cache, const struct gos_st
         return intern_slowly(NULL, stack);
     uint64_t hash = hash_of(stack);
     uint32_t id = gos_site_cache_find(&cache->sites, stack, hash);
-    if (id)
-        return id;
-    id = intern_slowly(&cache->frames, stack);
-    if (id)
-        gos_site_cache_put(&cache->sites, stack, hash, id);
+    if (!id) {
+        id = intern_slowly(&cache->frames, stack);
+        if (id)
+            gos_site_cache_put(&cache->sites, stack, hash, id);
+    }
+    if (id && hint)
+        gos_site_cache_hint(&cache->sites, hash, hint);
     return id;
 }
 
 uint32_t gos_site_intern(const struct gos_stack *stack)
 {
     struct gos_stack_cache *cache = gos_stack_cache_claim();
-    uint32_t id = gos_site_intern_with(cache, stack);
+    uint32_t id = gos_site_intern_with(cache, stack, NULL);
     gos_stack_cache_release(cache);
     return id;
 }

@@ -1,6 +1,5 @@
 #include "site_cache.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define WORDS_PER_REF (sizeof(struct gos_python_ref) / sizeof(uint64_t))
@@ -30,6 +29,20 @@ static void forget_all(struct gos_site_cache *cache)
 {
     memset(cache->entries, 0, sizeof cache->entries);
     cache->word_count = 0;
+    cache->forgotten_count++;
+}
+
+void gos_site_cache_hint(const struct gos_site_cache *cache, uint64_t hash,
+                         struct gos_site_hint *hint)
+{
+    const struct gos_site_cache_entry *entry = &cache->entries[hash % GOS_SITE_CACHE_ENTRIES];
+    *hint = (struct gos_site_hint){
+        .id = entry->hash == hash ? entry->id : 0,
+        .forgotten_count = cache->forgotten_count,
+        .python_at = entry->at + entry->native_count,
+        .python_count = entry->python_count,
+        .tag = entry->tag,
+    };
 }
 
 void gos_site_cache_put(struct gos_site_cache *cache, const struct gos_stack *stack, uint64_t hash,

@@ -5,7 +5,11 @@
 #include "site.h"
 #include "stack_cache.h"
 
-/* As gos_site_intern; cache may be NULL.  Hook context: yes. */
-uint32_t gos_site_intern_with(struct gos_stack_cache *cache, const struct gos_stack *stack);
+/*
+ * As gos_site_intern; cache may be NULL.  The hint, where there is one, is filled
+ * in when the stack has a number and the cache holds it.  Hook context: yes.
+ */
+uint32_t gos_site_intern_with(struct gos_stack_cache *cache, const struct gos_stack *stack,
+                              struct gos_site_hint *hint);
 
 #endif

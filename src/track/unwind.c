@@ -7,18 +7,20 @@
 #include "../base/log.h"
 #include "../base/loss.h"
 #include "../base/module.h"
-#include "../base/options.h"
 #include "python_frames.h"
 #include "recall.h"
 #include "recall_learn.h"
 #include "site_intern.h"
 #include "stack_cache.h"
 #include "stack_hash.h"
-#include "tag.h"
 #include "unwinder.h"
 
 /* Frames of the walking itself and of our hooks, above what is asked for. */
 #define OWN_FRAMES_MAX 16
+
+/* Stacks that a cache may learn: so many, and one more for so many that were recognised. */
+#define LEARN_FREELY 1024
+#define LEARN_EVERY 32
 
 /* Mapped range of the object that contains us. */
 static uintptr_t own_start;
@@ -105,6 +107,15 @@ static bool recall_is_usable(const struct gos_stack_cache *cache)
     return cache && !atomic_load_explicit(&recall_is_off, memory_order_relaxed);
 }
 
+/*
+ * Learning takes long, so it has to pay: with more stacks than there is room for,
+ * each would be forgotten before it is met again.
+ */
+static bool is_worth_learning(const struct gos_recall *recall)
+{
+    return recall->learned_count <= LEARN_FREELY + recall->recognised_count / LEARN_EVERY;
+}
+
 static void capture_by_walking(struct gos_stack_cache *cache, const struct gos_recall_key *key,
                                struct gos_stack *stack)
 {
@@ -113,21 +124,15 @@ static void capture_by_walking(struct gos_stack_cache *cache, const struct gos_r
     uint64_t hash = take_walk(stack, &walked);
     struct gos_recall_entry *entry =
         recall_is_usable(cache) ? gos_recall_note(&cache->recall, key, hash) : NULL;
-    if (entry)
-        gos_recall_learn(entry, walked.addresses, walked.count, walked.own);
-}
-
-static bool is_check_due(struct gos_recall *recall)
-{
-    return ++recall->recognised_count % GOS_RECALL_CHECK_EVERY == 0 || gos_options.stack_verify;
+    if (!entry || !is_worth_learning(&cache->recall))
+        return;
+    cache->recall.learned_count++;
+    gos_recall_learn(entry, walked.addresses, walked.count, walked.own);
 }
 
 /* Every so often a recognised stack is unwound as well; one difference ends the shortcut. */
-static void check_recognition(struct gos_recall *recall, const struct gos_recall_key *key,
-                              struct gos_stack *stack)
+static void check_recognition(const struct gos_recall_key *key, struct gos_stack *stack)
 {
-    if (!is_check_due(recall))
-        return;
     struct walk walked;
     uint64_t recognised = stack->native_hash;
     walk(&walked, key);
@@ -138,17 +143,31 @@ static void check_recognition(struct gos_recall *recall, const struct gos_recall
     gos_log(GOS_LOG_NOTICE, "a call stack was taken for another one; all are unwound from now on");
 }
 
-static void capture_native(struct gos_stack_cache *cache, const struct gos_recall_key *key,
-                           struct gos_stack *stack)
+static bool is_check_due(const struct gos_recall *recall)
 {
-    const struct gos_recall_entry *known =
-        recall_is_usable(cache) ? gos_recall_find(&cache->recall, key) : NULL;
+    return recall->recognised_count % GOS_RECALL_CHECK_EVERY == 0 || gos_options.stack_verify;
+}
+
+/* The stack that is there, or NULL when it is not known. */
+static struct gos_recall_entry *recognise(struct gos_stack_cache *cache,
+                                          const struct gos_recall_key *key)
+{
+    struct gos_recall_entry *known = gos_recall_find(&cache->recall, key);
+    if (known)
+        cache->recall.recognised_count++;
+    return known;
+}
+
+static void capture_native(struct gos_stack_cache *cache, const struct gos_recall_key *key,
+                           const struct gos_recall_entry *known, struct gos_stack *stack)
+{
     if (!known) {
         capture_by_walking(cache, key, stack);
         return;
     }
     take(stack, known->addresses, known->count, known->hash);
-    check_recognition(&cache->recall, key, stack);
+    if (is_check_due(&cache->recall))
+        check_recognition(key, stack);
 }
 
 /* --- capturing ------------------------------------------------------------------------------- */
@@ -169,8 +188,14 @@ static uint32_t bounded_depth(uint64_t depth)
     return depth < GOS_FRAME_MAX ? (uint32_t)depth : GOS_FRAME_MAX;
 }
 
+static struct gos_recall_entry *known_stack(struct gos_stack_cache *cache,
+                                            const struct gos_recall_key *key)
+{
+    return key->depth && wants_native() && recall_is_usable(cache) ? recognise(cache, key) : NULL;
+}
+
 static void capture(struct gos_stack_cache *cache, const struct gos_recall_key *key,
-                    struct gos_stack *stack)
+                    const struct gos_recall_entry *known, struct gos_stack *stack)
 {
     stack->native_count = 0;
     stack->native_hash = 0;
@@ -178,9 +203,47 @@ static void capture(struct gos_stack_cache *cache, const struct gos_recall_key *
     stack->python_hash = 0;
     stack->tag = gos_tag_current();
     if (key->depth && wants_native())
-        capture_native(cache, key, stack);
+        capture_native(cache, key, known, stack);
     if (key->depth && wants_python())
         gos_python_capture(stack, key->depth);
+}
+
+/* --- sites of recognised stacks ----------------------------------------------------------------
+ */
+
+static bool is_still_there(const struct gos_site_cache *sites, const struct gos_site_hint *hint,
+                           uint32_t depth)
+{
+    const struct gos_python_ref *python = gos_site_cache_python(sites, hint);
+    if (!python || hint->tag != gos_tag_current())
+        return false;
+    return wants_python() ? gos_python_matches(python, hint->python_count, depth)
+                          : hint->python_count == 0;
+}
+
+/* The number that this stack had with the same Python frames, or 0. */
+static uint32_t site_as_before(const struct gos_stack_cache *cache,
+                               const struct gos_recall_entry *known, uint32_t depth)
+{
+    if (is_check_due(&cache->recall))
+        return 0;
+    for (size_t i = 0; i < GOS_RECALL_SITES; i++)
+        if (is_still_there(&cache->sites, &known->sites[i], depth))
+            return known->sites[i].id;
+    return 0;
+}
+
+static uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_key *key)
+{
+    struct gos_recall_entry *known = known_stack(cache, key);
+    uint32_t id = known ? site_as_before(cache, known, key->depth) : 0;
+    struct gos_stack stack;
+    if (id)
+        return id;
+    capture(cache, key, known, &stack);
+    struct gos_site_hint *hint =
+        known ? &known->sites[known->next_site++ % GOS_RECALL_SITES] : NULL;
+    return gos_site_intern_with(cache, &stack, hint);
 }
 
 /*
@@ -204,19 +267,17 @@ __attribute__((noinline)) void gos_unwind_capture(struct gos_stack *stack, uint3
     struct gos_recall_key key =
         key_of(__builtin_frame_address(0), __builtin_return_address(0), depth);
     struct gos_stack_cache *cache = gos_stack_cache_claim();
-    capture(cache, &key, stack);
+    capture(cache, &key, known_stack(cache, &key), stack);
     gos_stack_cache_release(cache);
 }
 
-__attribute__((noinline)) uint32_t gos_unwind_site(void)
+__attribute__((noinline)) uint32_t gos_unwind_site_now(void)
 {
     __builtin_unwind_init();
     struct gos_recall_key key =
         key_of(__builtin_frame_address(0), __builtin_return_address(0), gos_options.stack_depth);
-    struct gos_stack stack;
     struct gos_stack_cache *cache = gos_stack_cache_claim();
-    capture(cache, &key, &stack);
-    uint32_t id = gos_site_intern_with(cache, &stack);
+    uint32_t id = site_now(cache, &key);
     gos_stack_cache_release(cache);
     return id;
 }

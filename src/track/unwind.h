@@ -12,7 +12,9 @@
 #ifndef GOS_TRACK_UNWIND_H
 #define GOS_TRACK_UNWIND_H
 
+#include "../base/options.h"
 #include "site.h"
+#include "tag.h"
 
 enum gos_unwinder { GOS_UNWINDER_NONE, GOS_UNWINDER_LIBUNWIND, GOS_UNWINDER_LIBGCC };
 
@@ -24,8 +26,13 @@ const char *gos_unwind_name(void); /* "libunwind", "libgcc", "none" */
 /* Capture what GPUOOMSHIM_STACK asks for, at most `depth` frames of each.  Hook context: yes. */
 void gos_unwind_capture(struct gos_stack *stack, uint32_t depth);
 
-/* Capture and intern in one step: what hooks call. */
-uint32_t gos_unwind_site(void);
+/* Capture and intern in one step. */
+uint32_t gos_unwind_site_now(void);
+/* The same: what hooks call.  Where there is nothing to capture, it costs two loads. */
+static inline uint32_t gos_unwind_site(void)
+{
+    return gos_options.stack == GOS_STACK_OFF && !gos_tag_current() ? 0 : gos_unwind_site_now();
+}
 
 /*
  * In a forked child of a process that had opened an unwinder: native stacks

@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include "../cuda/loader.h"
+#include "unwind_guard.h"
 
 /* The part of the C++ ABI's unwinding interface that is used, under our own names. */
 struct unwind_context;
@@ -26,6 +27,13 @@ struct save_place {
 };
 enum { SAVED_IN_MEMORY = 1 };
 enum { REGISTER_STACK = 7, REGISTER_ADDRESS = 16 };
+
+/* What libgcc tells with a function's description. */
+struct bases {
+    void *text;
+    void *data;
+    void *function;
+};
 static const int saved_registers[GOS_UNWINDER_SAVED] = {3, 6, 12, 13, 14, 15};
 
 static struct {
@@ -42,10 +50,11 @@ static struct {
 static struct {
     int (*visit_all)(unwind_visit *visit, void *arg);
     uintptr_t (*address)(struct unwind_context *context);
-    /* The next three are for visiting. */
+    /* The next three are for visiting and, with the fourth, for looking ahead. */
     uintptr_t (*address_and_kind)(struct unwind_context *context, int *is_signal);
     uintptr_t (*stack)(struct unwind_context *context);
     uintptr_t (*value)(struct unwind_context *context, int reg);
+    const void *(*describe)(void *address, struct bases *bases);
 } libgcc;
 
 /* Whose registers and frames are described above; what every instruction's address is divided by.
@@ -58,6 +67,7 @@ enum { KNOWS_MACHINE = 0, CODE_ALIGNMENT = 4 };
 
 static _Atomic int which = GOS_UNWINDER_NONE;
 static _Atomic bool can_visit;
+static bool can_look_ahead; /* set before libgcc is published in `which` */
 static atomic_flag opened = ATOMIC_FLAG_INIT;
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -112,7 +122,9 @@ static bool open_libgcc(void)
     if (!handle || !find(handle, "_Unwind_Backtrace", &libgcc.visit_all) ||
         !find(handle, "_Unwind_GetIP", &libgcc.address))
         return false;
-    set_can_visit(find_visiting_by_libgcc(handle));
+    bool can = find_visiting_by_libgcc(handle);
+    can_look_ahead = KNOWS_MACHINE && can && find(handle, "_Unwind_Find_FDE", &libgcc.describe);
+    set_can_visit(can);
     return true;
 }
 
@@ -149,12 +161,42 @@ enum gos_unwinder gos_unwinder_which(void)
     return (enum gos_unwinder)atomic_load_explicit(&which, memory_order_acquire);
 }
 
+/* --- looking ahead -----------------------------------------------------------------------------
+ */
+
+static const void *describe(uintptr_t address, uintptr_t *function)
+{
+    struct bases bases = {0};
+    const void *description = libgcc.describe((void *)address, &bases);
+    *function = (uintptr_t)bases.function;
+    return description;
+}
+
+static uintptr_t value_in(void *context, int reg)
+{
+    return libgcc.value(context, reg);
+}
+
+/* What libgcc does if it may go on from here. */
+static int go_on_from(struct unwind_context *context, struct gos_unwind_guard *guard)
+{
+    struct gos_guarded_frame frame = {.value = value_in, .context = context};
+    int is_signal = 0;
+    if (!can_look_ahead)
+        return UNWIND_GO_ON;
+    frame.address = libgcc.address_and_kind(context, &is_signal);
+    frame.is_address_of_next = is_signal != 0;
+    frame.stack = libgcc.stack(context);
+    return gos_unwind_guard_allows(guard, &frame, describe) ? UNWIND_GO_ON : UNWIND_STOP;
+}
+
 /* --- addresses only -------------------------------------------------------------------------- */
 
 struct addresses {
     uintptr_t *addresses;
     size_t count;
     size_t max;
+    struct gos_unwind_guard guard;
 };
 
 static int take_address(struct unwind_context *context, void *arg)
@@ -164,7 +206,7 @@ static int take_address(struct unwind_context *context, void *arg)
     if (taken->count == taken->max || !address)
         return UNWIND_STOP;
     taken->addresses[taken->count++] = address;
-    return UNWIND_GO_ON;
+    return go_on_from(context, &taken->guard);
 }
 
 static size_t walk_by_libgcc(uintptr_t *addresses, size_t max)
@@ -267,6 +309,7 @@ struct visiting {
     gos_unwinder_visitor *visit;
     void *arg;
     size_t count;
+    struct gos_unwind_guard guard;
 };
 
 static int visit_one(struct unwind_context *context, void *arg)
@@ -283,7 +326,7 @@ static int visit_one(struct unwind_context *context, void *arg)
     }
     bool goes_on = frame.address && ++visiting->count < GOS_UNWINDER_MAX &&
                    visiting->visit(&frame, visiting->arg);
-    return goes_on ? UNWIND_GO_ON : UNWIND_STOP;
+    return goes_on ? go_on_from(context, &visiting->guard) : UNWIND_STOP;
 }
 
 static void visit_by_libgcc(gos_unwinder_visitor *visit, void *arg)

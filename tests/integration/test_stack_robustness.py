@@ -42,12 +42,11 @@ def told_one(run, name):
 # --- strange stacks ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", ["jit", "frame-pointer", "return-address", "saved-frame-pointer"])
+@pytest.mark.parametrize("part", ["jit", "frame-pointer", "return-address", "saved-frame-pointer",
+                                  "compiled-return-address"])
 def test_generated_code_and_damaged_stacks_cost_at_most_the_stack(same, unwinder, part):
     if platform.machine() != "x86_64":
         pytest.skip("the generated code is for x86-64")
-    if part == "saved-frame-pointer" and unwinder:
-        pytest.skip("libgcc believes what compiled code says of its frames")
     run = same(PROGRAMS / "stack_jit.linked", part, env=unwinder)
     assert told_one(run, "live_count") == 0
 

@@ -62,6 +62,29 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size smash, .-smash\n");
 
+/* The same with the address that it returns to. */
+CUresult smash_return(allocate function, CUdeviceptr *address, size_t bytes, uintptr_t word);
+__asm__(".text\n"
+        ".globl smash_return\n"
+        ".type smash_return, @function\n"
+        "smash_return:\n"
+        "    .cfi_startproc\n"
+        "    push %rbx\n"
+        "    .cfi_def_cfa_offset 16\n"
+        "    .cfi_offset %rbx, -16\n"
+        "    mov 8(%rsp), %rbx\n"
+        "    mov %rcx, 8(%rsp)\n"
+        "    mov %rdi, %rax\n"
+        "    mov %rsi, %rdi\n"
+        "    mov %rdx, %rsi\n"
+        "    call *%rax\n"
+        "    mov %rbx, 8(%rsp)\n"
+        "    pop %rbx\n"
+        "    .cfi_def_cfa_offset 8\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size smash_return, .-smash_return\n");
+
 static bridge generate(const unsigned char *code, size_t bytes)
 {
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -115,6 +138,8 @@ int main(int argc, char **argv)
         damage(part, GENERATE(wrong_frame_pointer));
     } else if (strcmp(part, "return-address") == 0) {
         damage(part, GENERATE(wrong_return_address));
+    } else if (strcmp(part, "compiled-return-address") == 0) {
+        damage(part, smash_return);
     } else {
         damage(part, smash);
     }

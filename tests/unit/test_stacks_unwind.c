@@ -170,6 +170,14 @@ static uint32_t recognised_count(void)
     return count;
 }
 
+/* Here it is wanted even where it does not pay. */
+static void keep_learning(void)
+{
+    struct gos_stack_cache *cache = gos_stack_cache_claim();
+    cache->recall.learned_count = 0;
+    gos_stack_cache_release(cache);
+}
+
 /* Frames of other machines are always unwound; there is less to compare then. */
 #if defined(__x86_64__)
 enum { recognises = 1 };
@@ -183,6 +191,7 @@ static void assert_wandering_is_recognised(uint32_t rounds_when_recognised)
     for (uint32_t round = 0; round < rounds; round++) {
         wander(random_below(5));
         assert_captured_is_walked();
+        keep_learning();
     }
     assert_int_equal(gos_loss_get(GOS_LOSS_STACK), 0);
     if (recognises)
@@ -195,6 +204,20 @@ static void recognised_stacks_are_those_that_unwinding_finds(void **state)
 {
     (void)state;
     assert_wandering_is_recognised(300000);
+}
+
+/* More stacks than are remembered, each met only after all others: learning them is in vain. */
+static void learning_ends_where_nothing_is_recognised(void **state)
+{
+    (void)state;
+    struct gos_stack_cache *cache = gos_stack_cache_claim();
+    gos_stack_cache_release(cache);
+    keep_learning();
+    for (uint32_t round = 0; round < 100000; round++)
+        wander(random_below(9));
+    if (recognises)
+        assert_in_range(cache->recall.learned_count, 1000, 10000);
+    keep_learning();
 }
 
 static void site_of_one_place_has_one_number(void **state)
@@ -427,6 +450,7 @@ int main(void)
         cmocka_unit_test(depth_bounds_the_frames_that_are_kept),
         cmocka_unit_test(setting_decides_what_is_captured),
         cmocka_unit_test(recognised_stacks_are_those_that_unwinding_finds),
+        cmocka_unit_test(learning_ends_where_nothing_is_recognised),
         cmocka_unit_test(site_of_one_place_has_one_number),
         cmocka_unit_test(capture_goes_through_a_signal_frame),
         cmocka_unit_test(capture_survives_code_without_unwind_data),

@@ -142,6 +142,23 @@ static void no_context_is_no_context(void **state)
     assert_false(gos_context_device(0, &device));
 }
 
+static void only_context_is_told_until_there_is_a_second_one(void **state)
+{
+    (void)state;
+    assert_int_equal(gos_context_only(), 0);
+    gos_context_seen(0xc0, 3);
+    gos_context_seen(0xc0, 3);
+    assert_int_equal(gos_context_only(), 0xc0);
+    gos_context_seen(0xc1, 3);
+    assert_int_equal(gos_context_only(), 0);
+    gos_context_destroyed(0xc1);
+    gos_context_seen(0xc0, 3);
+    assert_int_equal(gos_context_only(), 0);
+    gos_context_reset_after_fork();
+    gos_context_seen(0xc2, 3);
+    assert_int_equal(gos_context_only(), 0xc2);
+}
+
 /* --- captures --- */
 
 static void captures_are_known_by_stream(void **state)
@@ -271,6 +288,7 @@ int main(void)
         TEST(context_keeps_its_device_until_destroyed),
         TEST(context_number_given_out_again_has_its_new_device),
         TEST(no_context_is_no_context),
+        TEST(only_context_is_told_until_there_is_a_second_one),
         TEST(captures_are_known_by_stream),
         TEST(two_threads_capture_the_same_number),
         TEST(end_of_an_unseen_capture_counts_nothing_down),

@@ -145,6 +145,45 @@ static void per_thread_streams_of_two_threads_are_two(void **state)
     assert_int_not_equal(list[0].thread, gos_thread_index());
 }
 
+enum { THREADS = 40, FREES = 2000 }; /* more threads than a stream has lines to write */
+
+static void *free_many(void *unused)
+{
+    for (int i = 0; i < FREES; i++)
+        add(0x7000, 1, false, 3);
+    return unused;
+}
+
+static void frees_of_many_threads_on_one_stream_are_all_counted(void **state)
+{
+    pthread_t threads[THREADS];
+
+    (void)state;
+    add(0x7000, 1, false, 1);
+    gos_pending_drained(0x7000, 1);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, free_many, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(gos_pending_list(list, GOS_STREAM_MAX), 1);
+    assert_int_equal(list[0].count, THREADS * FREES);
+    assert_int_equal(list[0].bytes, 3 * THREADS * FREES);
+    gos_pending_drained(0x7000, 1);
+    assert_int_equal(gos_pending_list(list, GOS_STREAM_MAX), 0);
+}
+
+static void stream_that_took_a_forgotten_ones_place_starts_at_zero(void **state)
+{
+    (void)state;
+    add(0x7000, 1, false, 3);
+    gos_pending_stream_destroyed(0x7000);
+    add(0x7000, 2, false, 4);
+    add(0x7000, 2, false, 4);
+    assert_int_equal(gos_pending_list(list, GOS_STREAM_MAX), 1);
+    assert_int_equal(list[0].bytes, 8);
+    assert_int_equal(list[0].context, 2);
+}
+
 static void destroyed_stream_is_forgotten_and_its_number_starts_at_zero(void **state)
 {
     uint64_t generation = gos_handle_generation();
@@ -265,6 +304,8 @@ int main(void)
         TEST(per_thread_stream_is_named_two_ways),
         TEST(created_stream_is_the_same_through_both_interfaces),
         TEST(per_thread_streams_of_two_threads_are_two),
+        TEST(frees_of_many_threads_on_one_stream_are_all_counted),
+        TEST(stream_that_took_a_forgotten_ones_place_starts_at_zero),
         TEST(destroyed_stream_is_forgotten_and_its_number_starts_at_zero),
         TEST(default_streams_are_never_destroyed),
         TEST(destroyed_context_takes_its_pending_frees_along),
