@@ -16,6 +16,7 @@ cli_sources := \
     load_site.c \
     main.c \
     suggest.c \
+    symbol_table.c \
     symbolize.c
 
 # Statically, so that the command runs where jansson is not installed.

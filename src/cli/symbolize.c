@@ -10,6 +10,7 @@
 
 #include "build_id.h"
 #include "command.h"
+#include "symbol_table.h"
 
 #define LINE_BYTES 4096
 #define FAILED_EXEC 127
@@ -17,6 +18,7 @@
 /* addr2line as a child: an address a line in, a function and a source line out. */
 struct helper {
     pid_t pid;
+    bool names_all; /* a stripped file gives the next exported function for any other, too */
     FILE *in;
     FILE *out;
 };
@@ -80,9 +82,9 @@ static void name_frame(struct helper *helper, struct gos_scratch *scratch,
     fflush(helper->in);
     if (!read_line(helper->out, function) || !read_line(helper->out, place))
         return;
-    if (strcmp(function, "??") == 0)
-        return;
     bool known = strncmp(place, "??", 2) != 0;
+    if (strcmp(function, "??") == 0 || (!known && !helper->names_all))
+        return;
     snprintf(both, sizeof both, "%s%s%s", function, known ? " at " : "", known ? place : "");
     frame->symbol = gos_scratch_copy(scratch, both, strlen(both));
     frame->symbol_offset = 0;
@@ -127,6 +129,7 @@ static int name_module(struct gos_loaded *loaded, const struct gos_module *modul
                              module->path ? module->path : "(a module)");
         return 0;
     }
+    helper.names_all = gos_has_symbol_table(module->path);
     if (start_helper(&helper, module->path))
         name_frames(&helper, loaded, module);
     return stop_helper(&helper);

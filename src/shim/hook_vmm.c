@@ -4,6 +4,8 @@
  */
 #include "call.h"
 
+#include <errno.h>
+
 #include "../recover/reserve.h"
 #include "../track/allowance.h"
 #include "../track/history.h"
@@ -78,6 +80,16 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
     return result;
 }
 
+static void note_mapped(CUdeviceptr ptr, size_t size, CUmemGenericAllocationHandle handle)
+{
+    int saved = errno;
+
+    gos_thread.depth++;
+    gos_vmm_mapped(ptr, size, handle, gos_unwind_site());
+    gos_thread.depth--;
+    errno = saved;
+}
+
 CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
@@ -88,7 +100,7 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
         result = GOS_REAL(cuMemMap)(ptr, size, offset, handle, flags);
     while (gos_call_again(&call, result));
     if (result == CUDA_SUCCESS && gos_call_tracks())
-        gos_vmm_mapped(ptr, size, handle, 0);
+        note_mapped(ptr, size, handle);
     return gos_call_done(&call, result);
 }
 

@@ -205,7 +205,7 @@ static const char *refine(uint32_t version_hex, unsigned minor, const void *runt
     if (!describes_itself(runtime, version_hex))
         return NULL;
     if (word_at(runtime, DESCRIPTION_FREE_THREADED))
-        return "free-threaded builds of CPython are not known";
+        return GOS_PYTHON_FREE_THREADED;
     adopt_all(layout, runtime, minor == 13 ? &description_3_13 : &description_3_14);
     return NULL;
 }

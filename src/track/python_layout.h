@@ -3,7 +3,7 @@
  * frames, code objects and strings, for default builds on 64-bit machines.
  *
  * The offsets of 3.8 to 3.13 were checked against the headers of each release;
- * 3.14's come from published readers of its frames.  From 3.13 on the
+ * 3.14's come from its published structures.  From 3.13 on the
  * interpreter describes itself (_Py_DebugOffsets at the start of _PyRuntime)
  * and its word goes before ours.
  */
@@ -42,6 +42,9 @@ struct gos_python_layout {
 
 /* Owners from this number on are the interpreter's own stand-ins, not Python code. */
 #define GOS_PYTHON_OWNER_STAND_IN 3
+
+/* Why there is none for builds without the GIL: objects, strings and bytecode lie elsewhere. */
+#define GOS_PYTHON_FREE_THREADED "free-threaded builds of CPython are not known"
 
 /*
  * Layout for a version as PY_VERSION_HEX writes it.  `runtime` is the address

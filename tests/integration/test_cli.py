@@ -246,6 +246,18 @@ def test_show_symbolize_names_functions_from_the_files(samples, tmp_path, built)
     assert "odd.c:" in shown.stdout
 
 
+def test_show_symbolize_takes_no_neighbours_name_from_a_stripped_file(samples, tmp_path, built):
+    library, address, build_id = built
+    if not shutil.which("strip"):
+        pytest.skip("no strip")
+    subprocess.run(["strip", library], check=True)
+    path = report_with_frame(samples, tmp_path, library, address, build_id)
+    shown = command("show", "--symbolize", path)
+    assert shown.returncode == 0
+    assert "outer" not in shown.stdout
+    assert f"+{address + 5:#x}" in shown.stdout
+
+
 def test_show_symbolize_leaves_a_changed_file_alone(samples, tmp_path, built):
     library, address, _ = built
     path = report_with_frame(samples, tmp_path, library, address, "00" * 20)

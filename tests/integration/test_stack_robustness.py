@@ -124,6 +124,43 @@ def test_sub_interpreters_are_survived(host, python_path):
     assert run.stdout == bare.stdout
 
 
+def stub_python(host, version=None):
+    env = {"STUB_PYTHON": version} if version else {}
+    return host(PROGRAMS / "stack_stub_python.linked", PROGRAMS / "libstub_python.so", env=env)
+
+
+def test_frames_laid_out_as_cpython_3_14_publishes_them_are_read(host):
+    report = stub_python(host).report
+    (site,) = [site for site in report.json["sites"] if site["live_count"] == 3]
+    frames = [(frame["file"], frame["function"], frame["line"]) for frame in site["stack"]["python"]]
+    assert frames == [("/model/train.py", "Model.forward", 45), ("/model/train.py", "<module>", 100)]
+    assert "train.py:45 Model.forward <- train.py:100 <module>" in " ".join(report.text.split())
+    assert not any("Python frames" in line for line in report.json["incomplete"])
+
+
+@pytest.mark.parametrize("version, why", [
+    ("3.14.2 free-threading build (main)", "free-threaded builds of CPython are not known"),
+    ("3.13.1 experimental free-threading build (main)",
+     "free-threaded builds of CPython are not known"),
+])
+def test_builds_without_the_lock_have_no_python_stacks_and_the_report_says_so(host, version, why):
+    report = stub_python(host, version).report
+    assert all(not site["stack"]["python"] for site in report.json["sites"] if site["stack"])
+    assert any(why in line for line in report.json["incomplete"])
+    assert why in report.text
+
+
+@pytest.mark.parametrize("version", ["3.6", "3.7"])
+def test_unknown_version_has_no_python_stacks_and_the_report_says_so(host, version):
+    found = [path for path in pythons() if f"/{version}." in path]
+    if not found:
+        pytest.skip(f"no CPython {version} here")
+    report = host(found[0], HERE / "stack_tags.py").report
+    why = f"CPython {version} is not known"
+    assert all(not site["stack"]["python"] for site in report.json["sites"] if site["stack"])
+    assert report.text.count(why) == 1
+
+
 @pytest.fixture(scope="session")
 def python_with(tmp_path_factory):
     """python_with(package): an interpreter that has it, installed from PyPI if need be."""

@@ -15,6 +15,10 @@ def test_every_kind_is_counted_and_nothing_remains(host, program):
     assert run.files == []
 
 
+def stacks_are_on(report):
+    return report.json["tracking"]["unwinder"] != "none"
+
+
 def test_snapshot_lists_every_kind_with_its_size(host, program, tmp_path):
     prefix = tmp_path / "snapshot"
     run = host(program("alloc_kinds"), prefix)
@@ -23,6 +27,8 @@ def test_snapshot_lists_every_kind_with_its_size(host, program, tmp_path):
     report = Report(path)
     report.check()
     assert report.json["kind"] == "snapshot"
+    if stacks_are_on(report):
+        assert all(site["stack"] for site in report.json["sites"]), "a kind without a stack"
     live = report.live_bytes_by_kind()
     assert live["device"] >= 3 * MIB + 100 * 1000
     assert live["managed"] == MIB

@@ -6,7 +6,7 @@ driver_hosts := address_limit alloc_kinds churn fail_together flush_callback for
                 scenario_5 scenario_6 scenario_8
 # Strange stacks: one way to reach the driver is enough.
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
-               stack_tags stack_threads
+               stack_stub_python stack_tags stack_threads
 runtime_hosts := runtime_pair runtime_recovered
 driver_hosts += first_allocation forked_busy fragments host_memory two_gpus
 driver_hosts += $(sort $(notdir $(basename $(wildcard tests/programs/regress_*.c))))
@@ -24,7 +24,8 @@ programs_dir := $(BUILD)/tests/programs
 programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(path))) \
             $(runtime_hosts:%=$(programs_dir)/%.runtime) $(programs_dir)/lookup \
             $(stack_hosts:%=$(programs_dir)/%.linked) $(programs_dir)/stack_exceptions \
-            $(programs_dir)/libstack_constructor.so $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so
+            $(programs_dir)/libstack_constructor.so $(programs_dir)/libstub_python.so \
+            $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so
 
 build_host = mkdir -p $(@D) && $(CC) $(host_flags) -MMD -MP -MF $@.d -MT $@ -O0 \
              -o $@ $< $(LDFLAGS)
