@@ -311,6 +311,37 @@ static bool take_turn(void)
     return gos_lock_try(&turn) || wait_for_turn();
 }
 
+static void keep(struct gos_failure *failure)
+{
+    uint32_t later = failure->later;
+    uint64_t ticket = gos_episode_keep(failure);
+
+    if (!ticket)
+        return;
+    if (later)
+        gos_view_take_later(&failure->evidence, &failure->report, later, ticket);
+    gos_episode_give_back(ticket);
+}
+
+/* For whoever wants to read of what the caller survives: seen now, written when it has. */
+static void look_in_silence(const struct gos_request *request)
+{
+    if (gos_options.report_on != GOS_REPORT_ON_ALL || !gos_episode_is_new())
+        return;
+    struct gos_failure *failure = open_failure(request);
+    if (failure)
+        keep(failure);
+}
+
+static bool surfaces(struct gos_request *request)
+{
+    enum gos_episode_answer answer = gos_episode_failed(request);
+
+    if (answer == GOS_EPISODE_DEFER)
+        look_in_silence(request);
+    return answer == GOS_EPISODE_SURFACES;
+}
+
 static bool first_failure(struct gos_call *call, CUresult result)
 {
     struct gos_request request = describe(call, result);
@@ -318,7 +349,7 @@ static bool first_failure(struct gos_call *call, CUresult result)
     note(&request);
     if (!is_worth_telling(call, result) || gos_thread.is_helper)
         return false;
-    if (!call->shared && gos_episode_failed(&request) != GOS_EPISODE_SURFACES)
+    if (!call->shared && !surfaces(&request))
         return false;
     bool has_turn = take_turn();
     if (!has_turn || !is_told_already(&request, call->shared))
@@ -451,18 +482,6 @@ static void learn_from_steps(struct gos_failure *failure, bool recovered)
         learn_from_last_step(failure);
     else if (was_flushed_in_vain(&failure->report))
         gos_diagnose_flushed_in_vain(&failure->evidence, &failure->diagnosis);
-}
-
-static void keep(struct gos_failure *failure)
-{
-    uint32_t later = failure->later;
-    uint64_t ticket = gos_episode_keep(failure);
-
-    if (!ticket)
-        return;
-    if (later)
-        gos_view_take_later(&failure->evidence, &failure->report, later, ticket);
-    gos_episode_give_back(ticket);
 }
 
 void gos_failure_learn(struct gos_failure *failure, const char *answer)
