@@ -1,17 +1,8 @@
 #include "notice.h"
 
-#include <string.h>
-
 #include "../base/log.h"
 #include "../base/text.h"
-
-/* Without the suffixes that tell ABIs apart: "cuMemAlloc" of "cuMemAlloc_v2". */
-static int api_length(const char *api)
-{
-    const char *suffix = strchr(api, '_');
-
-    return (int)(suffix ? (size_t)(suffix - api) : strlen(api));
-}
+#include "../cuda/entrypoint.h"
 
 static const char *what_happened(const struct gos_report *report, bool is_substituted)
 {
@@ -67,8 +58,9 @@ void gos_notice(const struct gos_report *report, bool is_substituted)
         gos_text_put(&text, " of ");
         gos_text_bytes(&text, request->bytes);
     }
-    gos_log(GOS_LOG_NOTICE, "%.*s%s %s%s: %s (%s).%s%s", api_length(request->api), request->api,
-            size, what_happened(report, is_substituted), rehearsal_words(request->refusal),
+    gos_log(GOS_LOG_NOTICE, "%.*s%s %s%s: %s (%s).%s%s",
+            (int)gos_entrypoint_base_length(request->api), request->api, size,
+            what_happened(report, is_substituted), rehearsal_words(request->refusal),
             gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
             path[0] ? " Report: " : "", path);
 }
