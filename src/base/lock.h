@@ -3,8 +3,9 @@
  * versions, and a child after fork must be able to start afresh.
  *
  * Order: a thread may take a lock only of a higher rank than all it holds
- * (built with -DGOS_DEBUG, anything else trips the fuse).  No lock of ours is ever held across
- * a call into the driver, the loader, the unwinder or the host.
+ * (built with -DGOS_DEBUG, anything else trips the fuse).  None is held across a
+ * call into the driver, the loader, the unwinder or the host, but EPISODE, which
+ * only failing threads take.
  */
 #ifndef GOS_BASE_LOCK_H
 #define GOS_BASE_LOCK_H

@@ -12,7 +12,7 @@ enum gos_loss {
     GOS_LOSS_MEMORY,    /* metadata memory could not be had: a record is missing */
     GOS_LOSS_UNTRACKED, /* a free of a pointer that we never saw */
     GOS_LOSS_STACK,     /* a stack could not be captured */
-    GOS_LOSS_TABLE,     /* a fixed table was full (threads, homes, modules) */
+    GOS_LOSS_TABLE,     /* a fixed table was full (homes, modules) */
     GOS_LOSS_REPORT,    /* a report could not be written */
     GOS_LOSS_COUNT
 };

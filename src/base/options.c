@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "memory.h"
+#include "spelling.h"
 #include "text.h"
 
 #define PREFIX "GPUOOMSHIM_"
@@ -205,46 +206,17 @@ static void complain_of_value(const struct gos_option_row *row, const char *valu
             shown_length(value), value, row->values, row->fallback[0] ? row->fallback : "no value");
 }
 
-static unsigned minimum(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
-/*
- * Letters to insert, delete or replace to make `word` of `name`: row after row
- * of the classic table, of which only the newest is kept.
- */
-static unsigned distance(const char *name, size_t length, const char *word)
-{
-    unsigned costs[NAME_MAX_LENGTH + 1];
-
-    for (unsigned j = 0; j <= length; j++)
-        costs[j] = j;
-    for (unsigned i = 1; word[i - 1]; i++) {
-        unsigned diagonal = costs[0];
-
-        costs[0] = i;
-        for (size_t j = 1; j <= length; j++) {
-            unsigned replaced = diagonal + (name[j - 1] != word[i - 1]);
-
-            diagonal = costs[j];
-            costs[j] = minimum(replaced, minimum(costs[j], costs[j - 1]) + 1);
-        }
-    }
-    return costs[length];
-}
-
 /* NULL when no name is near enough to be what was meant. */
 static const char *nearest(const char *name, size_t length)
 {
-    unsigned best = (unsigned)length / 3 + 2;
+    size_t best = gos_spelling_limit(length);
     const char *found = NULL;
 
-    for (size_t i = 0; i < gos_option_row_count && length <= NAME_MAX_LENGTH; i++) {
-        unsigned cost = distance(name, length, gos_option_rows[i].name);
+    for (size_t i = 0; i < gos_option_row_count; i++) {
+        size_t distance = gos_spelling_distance(name, length, gos_option_rows[i].name);
 
-        if (cost < best) {
-            best = cost;
+        if (distance < best) {
+            best = distance;
             found = gos_option_rows[i].name;
         }
     }

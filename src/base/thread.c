@@ -1,51 +1,23 @@
 #include "thread.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 
-#include "loss.h"
 #include "os.h"
-
-/* Numbers are never given out twice, so a pool of short-lived threads may pass this. */
-#define THREAD_MAX 65536
 
 __thread struct gos_thread gos_thread __attribute__((tls_model("initial-exec")));
 
 static _Atomic uint32_t last_index;
-static _Atomic int tids[THREAD_MAX];
-
-static void remember(uint32_t index, int tid)
-{
-    if (index < THREAD_MAX)
-        atomic_store_explicit(&tids[index], tid, memory_order_relaxed);
-    else
-        gos_loss_count(GOS_LOSS_TABLE);
-}
 
 uint32_t gos_thread_assign_index(void)
 {
     gos_thread.index = atomic_fetch_add_explicit(&last_index, 1, memory_order_relaxed) + 1;
     gos_thread.tid = gos_os.tid();
-    remember(gos_thread.index, gos_thread.tid);
     return gos_thread.index;
-}
-
-int gos_thread_tid(uint32_t index)
-{
-    return index < THREAD_MAX ? atomic_load_explicit(&tids[index], memory_order_relaxed) : 0;
-}
-
-static void forget_all(void)
-{
-    uint32_t last = atomic_exchange_explicit(&last_index, 0, memory_order_relaxed);
-
-    for (uint32_t i = 1; i <= last && i < THREAD_MAX; i++)
-        atomic_store_explicit(&tids[i], 0, memory_order_relaxed);
 }
 
 void gos_thread_reset_after_fork(void)
 {
-    forget_all();
+    atomic_store_explicit(&last_index, 0, memory_order_relaxed);
     gos_thread.rank_mask = 0;
     gos_thread_assign_index();
 }

@@ -37,8 +37,6 @@ static inline uint32_t gos_thread_index(void)
 
     return __builtin_expect(index != 0, 1) ? index : gos_thread_assign_index();
 }
-/* Kernel id of the thread with that small number; 0 if unknown. */
-int gos_thread_tid(uint32_t index);
 /* In a forked child: this thread is number 1 again. */
 void gos_thread_reset_after_fork(void);
 

@@ -87,7 +87,7 @@ static int apply_argument(const char *argument)
     const char *equals = strchr(argument, '=');
     size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
     char name[NAME_BYTES] = "";
-    bool usable = upper_name(argument + 2, length - 2, name);
+    bool usable = argument[1] == '-' && upper_name(argument + 2, length - 2, name);
     const struct gos_option_row *row = usable ? find_row(name) : NULL;
     if (!row)
         return complain_of_option(argument, name);
@@ -102,8 +102,8 @@ static int apply_argument(const char *argument)
 static int apply_arguments(int argc, char **argv)
 {
     int i = 1;
-    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
-        if (argv[i][2] == '\0') {
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        if (strcmp(argv[i], "--") == 0) {
             i++;
             break;
         }

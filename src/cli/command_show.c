@@ -19,7 +19,8 @@ struct show {
     bool symbolize;
 };
 
-/* 0: no argument was used up. */
+/* The functions that read an argument return how many they used up, 0 after a complaint. */
+
 static int complain_of_option(const char *option)
 {
     static const char *const options[] = {"--json", "--all", "--symbolize"};
@@ -32,7 +33,16 @@ static int complain_of_option(const char *option)
     return 0;
 }
 
-/* Arguments that it used up, or 0 after a complaint. */
+static int set_file(struct show *show, const char *file)
+{
+    if (show->file) {
+        gos_command_complain("show takes one file, but got %s and %s", show->file, file);
+        return 0;
+    }
+    show->file = file;
+    return 1;
+}
+
 static int read_argument(struct show *show, int left, char **argv)
 {
     if (strcmp(argv[0], "--json") == 0) {
@@ -48,7 +58,7 @@ static int read_argument(struct show *show, int left, char **argv)
     else if (strncmp(argv[0], "--", 2) == 0)
         return complain_of_option(argv[0]);
     else
-        show->file = argv[0];
+        return set_file(show, argv[0]);
     return 1;
 }
 

@@ -95,6 +95,16 @@ static bool quote_large_integers(const struct blob *in, struct blob *out)
 
 /* --- reading --- */
 
+static void complain_of_content(const char *path, const struct blob *blob,
+                                const json_error_t *error)
+{
+    static const char title[] = "gpuoomshim ";
+    if (strncmp(blob->data, title, sizeof title - 1) == 0)
+        gos_command_complain("%s is the text of a report; give the .json beside it", path);
+    else
+        gos_command_complain("%s is damaged: line %d: %s", path, error->line, error->text);
+}
+
 static json_t *parse(const char *path, const struct blob *blob)
 {
     struct blob quoted = {0};
@@ -105,7 +115,7 @@ static json_t *parse(const char *path, const struct blob *blob)
     } else {
         root = json_loadb(quoted.data, quoted.length, 0, &error);
         if (!root)
-            gos_command_complain("%s is damaged: line %d: %s", path, error.line, error.text);
+            complain_of_content(path, blob, &error);
     }
     free(quoted.data);
     return root;

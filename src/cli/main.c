@@ -1,3 +1,4 @@
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,12 +36,17 @@ static int show_version(int argc, char **argv)
     return GOS_STATUS_OK;
 }
 
+static void print_command(FILE *stream, const struct command *command)
+{
+    fprintf(stream, "  gpuoomshim %s%s%s\n      %s\n", command->name,
+            command->arguments[0] ? " " : "", command->arguments, command->help);
+}
+
 static void print_usage(FILE *stream)
 {
     fputs("gpuoomshim tells why a CUDA program ran out of memory.\n\nusage:\n", stream);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(stream, "  gpuoomshim %s%s%s\n      %s\n", commands[i].name,
-                commands[i].arguments[0] ? " " : "", commands[i].arguments, commands[i].help);
+        print_command(stream, &commands[i]);
     fputs("\nWithout this command: LD_PRELOAD=/path/to/libgpuoomshim.so python train.py\n", stream);
 }
 
@@ -58,6 +64,19 @@ static const char *without_dashes(const char *name)
     if (strcmp(name, "-h") == 0)
         return "help";
     return strncmp(name, "--", 2) == 0 ? name + 2 : name;
+}
+
+static bool asks_for_help(const char *argument)
+{
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    if (argc < 2 || !asks_for_help(argv[1]))
+        return command->run(argc, argv);
+    print_command(stdout, command);
+    return GOS_STATUS_OK;
 }
 
 static int complain_of_command(const char *name)
@@ -82,7 +101,7 @@ int main(int argc, char **argv)
     const char *name = without_dashes(argv[1]);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(commands[i].name, name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+            return run_command(&commands[i], argc - 1, argv + 1);
     }
     return complain_of_command(argv[1]);
 }

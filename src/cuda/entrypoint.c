@@ -38,6 +38,11 @@ const char *gos_entrypoint_name(enum gos_entrypoint entry)
     return (unsigned)entry < GOS_ENTRYPOINT_COUNT ? names[entry] : "?";
 }
 
+size_t gos_entrypoint_base_length(const char *symbol)
+{
+    return strcspn(symbol, "_");
+}
+
 int gos_entrypoint_find(const char *symbol)
 {
     if (symbol[0] != 'c' || symbol[1] != 'u')

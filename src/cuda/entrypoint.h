@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cuda_types.h"
@@ -36,6 +37,10 @@ enum gos_entrypoint {
 
 /* The symbol as exported. */
 const char *gos_entrypoint_name(enum gos_entrypoint entry);
+
+/* Length without the endings that tell ABIs and streams apart: of "cuMemAlloc" in "cuMemAlloc_v2".
+ */
+size_t gos_entrypoint_base_length(const char *symbol);
 
 /* The row with that symbol, or -1. */
 int gos_entrypoint_find(const char *symbol);

@@ -197,7 +197,5 @@ void gos_verdict_make(struct gos_evidence *evidence, struct gos_diagnosis *diagn
 /* Everyday name of the library that a module belongs to: "torch", "cupy", "nccl"; or its file name.
  */
 const char *gos_library_name(const char *module_path);
-/* Does this library answer a failed allocation by freeing its cache and asking again? */
-bool gos_library_retries(const char *library_name);
 
 #endif

@@ -129,20 +129,9 @@ static bool listed(const char *name, const char *const *names, size_t count)
     return false;
 }
 
-/*
- * rmm is on the first list only: its pool asks for less when it cannot grow,
- * but its plain resources do not ask again, and they cannot be told apart.
- */
 bool gos_library_caches(const char *library_name)
 {
     static const char *const names[] = {"torch",       "cupy", "jax",    "tensorflow",
                                         "onnxruntime", "rmm",  "paddle", "vllm"};
-    return listed(library_name, names, sizeof(names) / sizeof(names[0]));
-}
-
-bool gos_library_retries(const char *library_name)
-{
-    static const char *const names[] = {"torch",      "cupy",        "jax",
-                                        "tensorflow", "onnxruntime", "paddle"};
     return listed(library_name, names, sizeof(names) / sizeof(names[0]));
 }

@@ -53,15 +53,6 @@ static void open_document(struct gos_document *document, const struct gos_report
     gos_stacks_resolve(&document->stacks, scratch, report->diagnosis, SYMBOL_BUDGET_NS);
 }
 
-void gos_report_first_screen(const struct gos_report *report, struct gos_text *text)
-{
-    struct gos_scratch scratch = {0};
-    struct gos_document document;
-    open_document(&document, report, &scratch);
-    gos_screen_write(&document, text);
-    gos_scratch_release(&scratch);
-}
-
 /* --- when no file can be had --- */
 
 /* The only case in which more than a line goes to stderr: there is no other place for it. */

@@ -46,10 +46,6 @@ struct gos_report {
  */
 int gos_report_write(struct gos_report *report);
 
-/* The first screen only, into a caller's buffer (stderr, the command, tests); 2 KiB are enough. */
-struct gos_text;
-void gos_report_first_screen(const struct gos_report *report, struct gos_text *text);
-
 /* In a forked child: the lock is free and numbers begin again at 1. */
 void gos_report_reset_after_fork(void);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "../cuda/entrypoint.h"
 #include "../diagnose/framework.h"
 #include "screen_parts.h"
 
@@ -122,19 +123,12 @@ static bool is_ordinal(int device)
     return device >= 0 && device < GOS_DEVICE_MAX;
 }
 
-/* Without the suffixes that tell ABIs and streams apart: "cuMemAlloc" of "cuMemAlloc_v2". */
-static void put_api(struct gos_text *text, const char *api)
-{
-    const char *suffix = strchr(api, '_');
-    gos_text_put_n(text, api, suffix ? (size_t)(suffix - api) : strlen(api));
-}
-
 static void add_subject(struct gos_screen *screen, const struct gos_document *document)
 {
     const struct gos_request *request = &evidence_of(document)->request;
     char buffer[GOS_SCREEN_WORDS];
     struct gos_text text = gos_text_on(buffer, sizeof buffer);
-    put_api(&text, request->api);
+    gos_text_put_n(&text, request->api, gos_entrypoint_base_length(request->api));
     if (request->bytes_known) {
         gos_text_put(&text, " of ");
         put_size(&text, request->bytes);

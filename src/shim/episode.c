@@ -184,7 +184,13 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request)
     if (episode.told)
         return GOS_EPISODE_AGAIN;
     episode.told = true;
+    gos_failure_free(take_kept(FATE_OVER)); /* of an attempt in silence */
     return GOS_EPISODE_SURFACES;
+}
+
+bool gos_episode_is_new(void)
+{
+    return episode.failure_count == 1;
 }
 
 static void end_as(struct gos_failure *failure, enum fate fate)

@@ -27,6 +27,9 @@ enum gos_episode_answer {
 /* A failure of this request, at its monotonic_ns. */
 enum gos_episode_answer gos_episode_failed(struct gos_request *request);
 
+/* Has this thread's open episode only one failure so far? */
+bool gos_episode_is_new(void);
+
 /* Does this thread have an open episode? */
 extern __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec")));
 
@@ -37,9 +40,10 @@ void gos_episode_closed_by(uint64_t bytes, const char *entry);
 void gos_episode_recovered(void);
 
 /*
- * The failure that this thread's open episode reported, kept so that its end
- * can be told.  A few of the whole process are kept, the newest; threads that
- * have ended leave no more than that behind.
+ * The failure that this thread's open episode reported, or would report if its
+ * caller survives it (GPUOOMSHIM_REPORT_ON), kept so that its end can be told;
+ * one that surfaces takes the place of one that did not.  A few of the whole process are kept, the
+ * newest; threads that have ended leave no more than that behind.
  *
  * 0: it was not kept, and is freed.  Else its ticket; the failure is lent to
  * the caller, who gives it back.

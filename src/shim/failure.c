@@ -3,23 +3,17 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../base/lock.h"
-#include "../base/log.h"
 #include "../base/loss.h"
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/os.h"
-#include "../base/text.h"
 #include "../base/thread.h"
 #include "../cuda/error.h"
 #include "../diagnose/flushed.h"
 #include "../observe/fallbacks.h"
 #include "../observe/frameworks.h"
-#include "../observe/gil.h"
 #include "../observe/observe.h"
-#include "../recover/flush_plan.h"
 #include "../recover/ladder.h"
-#include "../recover/step_wait.h"
 #include "../report/report.h"
 #include "../track/event.h"
 #include "../track/pool.h"
@@ -28,7 +22,9 @@
 #include "deferred.h"
 #include "episode.h"
 #include "framework_view.h"
+#include "notice.h"
 #include "place.h"
+#include "turn.h"
 
 /* From the first failure of a call to its report, and on until its episode ends. */
 struct gos_failure {
@@ -39,26 +35,6 @@ struct gos_failure {
     uint32_t later; /* frameworks to be asked when the call has returned */
     bool holds_turn;
 };
-
-/*
- * One failure at a time is looked into.  This is the one lock that is held
- * across driver calls; it is taken only here, by failing threads, and never
- * while another lock of ours is held.  Threads that fail together share the
- * outcome of the first: what recovered memory for it may serve them, and where
- * nothing helped, its report tells of them all.
- */
-static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_EPISODE);
-static struct {
-    uint64_t ended_ns;
-    uint64_t freed_count; /* of the registry, then */
-    uint64_t bytes;
-    uint32_t thread; /* gos_thread_index */
-    int device;
-    int result;
-    enum gos_kind kind;
-    enum gos_refusal refusal;
-    bool recovered;
-} last_story; /* guarded by the turn */
 
 static bool is_host_kind(enum gos_kind kind)
 {
@@ -203,61 +179,6 @@ static bool climb(struct gos_call *call, struct gos_failure *failure)
     return again;
 }
 
-/* Threads that "fail together" do not all do so before the first one's story ends. */
-#define TOGETHER_NS 100000000u
-
-static uint64_t freed_count(void)
-{
-    uint64_t allocated;
-    uint64_t freed;
-
-    gos_registry_counts(&allocated, &freed);
-    return freed;
-}
-
-/* The story ended after this thread had failed, or only just, and all is still as it was. */
-static bool is_of_now(const struct gos_request *request)
-{
-    if (last_story.ended_ns >= request->monotonic_ns)
-        return true;
-    return !last_story.recovered && last_story.thread != gos_thread_index() &&
-           request->monotonic_ns - last_story.ended_ns < TOGETHER_NS &&
-           last_story.freed_count == freed_count();
-}
-
-/* Was the last story about this failure too?  The turn is ours. */
-static bool is_told_already(const struct gos_request *request, bool shared)
-{
-    /* One failure that was made up says nothing of any other. */
-    if (request->refusal == GOS_REFUSAL_INJECTED || last_story.refusal == GOS_REFUSAL_INJECTED)
-        return false;
-    if (last_story.device != request->device || !is_of_now(request))
-        return false;
-    if (last_story.recovered)
-        return !shared; /* once; then this failure is a story of its own */
-    return last_story.kind == request->kind && last_story.result == request->result &&
-           last_story.bytes <= request->bytes;
-}
-
-static void give_turn_back(struct gos_failure *failure, bool recovered)
-{
-    const struct gos_request *request = &failure->evidence.request;
-
-    if (!failure->holds_turn)
-        return;
-    failure->holds_turn = false;
-    last_story.ended_ns = gos_os.monotonic_ns();
-    last_story.freed_count = freed_count();
-    last_story.thread = gos_thread_index();
-    last_story.bytes = request->bytes;
-    last_story.device = request->device;
-    last_story.result = request->result;
-    last_story.kind = request->kind;
-    last_story.refusal = request->refusal;
-    last_story.recovered = recovered;
-    gos_lock_release(&turn);
-}
-
 /* Codes with which the allocation itself is not at fault and that are worth a report. */
 static bool is_worth_telling(const struct gos_call *call, CUresult result)
 {
@@ -272,13 +193,20 @@ static bool is_worth_telling(const struct gos_call *call, CUresult result)
            gos_cuda_error_is_sticky((int)result);
 }
 
+static void give_turn_back(struct gos_failure *failure, bool recovered)
+{
+    if (failure->holds_turn)
+        gos_turn_end(&failure->evidence.request, recovered);
+    failure->holds_turn = false;
+}
+
 static bool tell(struct gos_call *call, const struct gos_request *request, bool has_turn)
 {
     struct gos_failure *failure = open_failure(request);
 
     if (!failure) {
         if (has_turn)
-            gos_lock_release(&turn);
+            gos_turn_pass();
         return false;
     }
     failure->holds_turn = has_turn;
@@ -290,25 +218,35 @@ static bool tell(struct gos_call *call, const struct gos_request *request, bool 
     return climb(call, failure);
 }
 
-/* Inside a framework's allocator nobody waits longer, for its lock may be what the other needs. */
-#define IN_ALLOCATOR_NS 200000000u
-
-/* Whoever recovers may need the interpreter to do so. */
-static bool wait_for_turn(void)
+static void keep(struct gos_failure *failure)
 {
-    uint64_t most_ns = gos_options.retry_budget + gos_step_wait_longest_ns();
+    uint32_t later = failure->later;
+    uint64_t ticket = gos_episode_keep(failure);
 
-    if (most_ns > IN_ALLOCATOR_NS && gos_flush_caller_is_in_allocator())
-        most_ns = IN_ALLOCATOR_NS;
-    void *released = gos_gil_release();
-    bool taken = gos_lock_acquire_within(&turn, most_ns);
-    gos_gil_retake(released);
-    return taken;
+    if (!ticket)
+        return;
+    if (later)
+        gos_view_take_later(&failure->evidence, &failure->report, later, ticket);
+    gos_episode_give_back(ticket);
 }
 
-static bool take_turn(void)
+/* For whoever wants to read of what the caller survives: seen now, written when it has. */
+static void look_in_silence(const struct gos_request *request)
 {
-    return gos_lock_try(&turn) || wait_for_turn();
+    if (gos_options.report_on != GOS_REPORT_ON_ALL || !gos_episode_is_new())
+        return;
+    struct gos_failure *failure = open_failure(request);
+    if (failure)
+        keep(failure);
+}
+
+static bool surfaces(struct gos_request *request)
+{
+    enum gos_episode_answer answer = gos_episode_failed(request);
+
+    if (answer == GOS_EPISODE_DEFER)
+        look_in_silence(request);
+    return answer == GOS_EPISODE_SURFACES;
 }
 
 static bool first_failure(struct gos_call *call, CUresult result)
@@ -318,13 +256,12 @@ static bool first_failure(struct gos_call *call, CUresult result)
     note(&request);
     if (!is_worth_telling(call, result) || gos_thread.is_helper)
         return false;
-    if (!call->shared && gos_episode_failed(&request) != GOS_EPISODE_SURFACES)
+    if (!call->shared && !surfaces(&request))
         return false;
-    bool has_turn = take_turn();
-    if (!has_turn || !is_told_already(&request, call->shared))
+    bool has_turn = gos_turn_take();
+    if (!has_turn || !gos_turn_is_told(&request, call->shared))
         return tell(call, &request, has_turn);
-    call->shared = last_story.recovered;
-    gos_lock_release(&turn);
+    call->shared = gos_turn_pass();
     return call->shared;
 }
 
@@ -345,75 +282,6 @@ bool gos_failure_handle(struct gos_call *call, CUresult result)
         call->failure = NULL;
     }
     return again;
-}
-
-/* Without the suffixes that tell ABIs apart: "cuMemAlloc" of "cuMemAlloc_v2". */
-static int api_length(const char *api)
-{
-    const char *suffix = strchr(api, '_');
-
-    return (int)(suffix ? (size_t)(suffix - api) : strlen(api));
-}
-
-static const char *what_happened(const struct gos_failure *failure)
-{
-    const struct gos_request *request = &failure->evidence.request;
-    bool recovered = failure->report.outcome == GOS_OUTCOME_RECOVERED;
-
-    if (failure->ladder.substitute)
-        return "failed, then was given other memory, which is slower";
-    if (request->bytes_known)
-        return recovered ? "failed, then succeeded" : "failed";
-    return recovered ? "ran out of memory, then succeeded" : "ran out of memory";
-}
-
-static const char *path_of(const struct gos_report *report)
-{
-    return report->text_path[0] ? report->text_path : report->json_path;
-}
-
-/* The line of before named what was known then. */
-static void say_changed(const struct gos_failure *failure)
-{
-    const struct gos_verdict *verdict = &failure->diagnosis.verdict;
-    const char *path = path_of(&failure->report);
-
-    gos_log(GOS_LOG_NOTICE, "%s was asked what it holds: %s (%s).%s%s", verdict->holder,
-            gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
-            path[0] ? " Report: " : "", path);
-}
-
-/* Nobody should take a rehearsal for the real thing. */
-static const char *rehearsal_words(enum gos_refusal refusal)
-{
-    switch (refusal) {
-    case GOS_REFUSAL_LIMIT:
-        return " (under GPUOOMSHIM_LIMIT)";
-    case GOS_REFUSAL_INJECTED:
-        return " (by GPUOOMSHIM_INJECT)";
-    default:
-        return "";
-    }
-}
-
-static void say(const struct gos_failure *failure)
-{
-    const struct gos_request *request = &failure->evidence.request;
-    const struct gos_verdict *verdict = &failure->diagnosis.verdict;
-    char size[48] = "";
-    struct gos_text text = gos_text_on(size, sizeof size);
-    const char *path = path_of(&failure->report);
-
-    if (request->bytes_known && verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE) {
-        gos_text_format(&text, " of 0x%llx bytes", (unsigned long long)request->bytes);
-    } else if (request->bytes_known) {
-        gos_text_put(&text, " of ");
-        gos_text_bytes(&text, request->bytes);
-    }
-    gos_log(GOS_LOG_NOTICE, "%.*s%s %s%s: %s (%s).%s%s", api_length(request->api), request->api,
-            size, what_happened(failure), rehearsal_words(request->refusal),
-            gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
-            path[0] ? " Report: " : "", path);
 }
 
 static void mark_last_step(struct gos_report *report, bool recovered)
@@ -453,18 +321,6 @@ static void learn_from_steps(struct gos_failure *failure, bool recovered)
         gos_diagnose_flushed_in_vain(&failure->evidence, &failure->diagnosis);
 }
 
-static void keep(struct gos_failure *failure)
-{
-    uint32_t later = failure->later;
-    uint64_t ticket = gos_episode_keep(failure);
-
-    if (!ticket)
-        return;
-    if (later)
-        gos_view_take_later(&failure->evidence, &failure->report, later, ticket);
-    gos_episode_give_back(ticket);
-}
-
 void gos_failure_learn(struct gos_failure *failure, const char *answer)
 {
     struct gos_evidence *evidence = &failure->evidence;
@@ -476,7 +332,7 @@ void gos_failure_learn(struct gos_failure *failure, const char *answer)
     learn_from_steps(failure, false);
     write_report(failure, failure->report.outcome);
     if (failure->diagnosis.verdict.code != before)
-        say_changed(failure);
+        gos_notice_changed(&failure->report);
 }
 
 void gos_failure_close(struct gos_failure *failure, CUresult result)
@@ -491,7 +347,7 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
         gos_view_announce(&failure->evidence, failure->later);
     write_report(failure, recovered ? GOS_OUTCOME_RECOVERED : GOS_OUTCOME_FAILED);
     give_turn_back(failure, recovered);
-    say(failure);
+    gos_notice(&failure->report, failure->ladder.substitute != 0);
     if (!recovered) {
         keep(failure);
         return;
@@ -505,8 +361,7 @@ void gos_failure_survived(struct gos_failure *failure)
     write_report(failure, GOS_OUTCOME_RECOVERED_BY_CALLER);
 }
 
-/* --- reports without a failing call ------------------------------------------------------------
- */
+/* --- reports without a failing call --- */
 
 static int report_now(const struct gos_request *request, enum gos_report_kind kind,
                       const char *path_prefix)
@@ -522,7 +377,7 @@ static int report_now(const struct gos_request *request, enum gos_report_kind ki
         look_at_frameworks(failure);
     int result = gos_report_write(&failure->report);
     if (request && result == 0)
-        say(failure);
+        gos_notice(&failure->report, false);
     gos_failure_free(failure);
     return result;
 }
@@ -546,9 +401,8 @@ void gos_failure_at_exit(void)
 
 void gos_failure_reset_after_fork(void)
 {
-    gos_lock_reset(&turn);
+    gos_turn_reset_after_fork();
     gos_view_reset_after_fork();
     gos_ladder_reset_after_fork();
-    last_story.ended_ns = 0;
     gos_episode_reset_after_fork();
 }

@@ -27,10 +27,12 @@ shim_sources := \
     hook_vmm.c \
     hook_watched.c \
     injection.c \
+    notice.c \
     nvml_hook.c \
     place.c \
     public.c \
     rehearsal.c \
     state.c \
+    turn.c \
     watched.c \
     wrapper.c

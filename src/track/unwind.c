@@ -36,11 +36,6 @@ void gos_unwind_open(void)
     gos_python_find();
 }
 
-enum gos_unwinder gos_unwind_which(void)
-{
-    return gos_unwinder_which();
-}
-
 const char *gos_unwind_name(void)
 {
     static const char *const names[] = {"none", "libunwind", "libgcc"};

@@ -20,7 +20,6 @@ enum gos_unwinder { GOS_UNWINDER_NONE, GOS_UNWINDER_LIBUNWIND, GOS_UNWINDER_LIBG
 
 /* Loader context (dlopen).  Idempotent. */
 void gos_unwind_open(void);
-enum gos_unwinder gos_unwind_which(void);
 const char *gos_unwind_name(void); /* "libunwind", "libgcc", "none" */
 
 /* Capture what GPUOOMSHIM_STACK asks for, at most `depth` frames of each.  Hook context: yes. */

@@ -196,6 +196,10 @@ def test_show_survives_any_value_of_a_wrong_type(samples, tmp_path, value):
 def test_show_says_what_is_wrong_with_the_call(samples):
     assert command("show").returncode == 2
     assert command("show", "/nonexistent.json").returncode == 2
+    two = command("show", samples / "plain.json", samples / "fragmented.json")
+    assert two.returncode == 2 and "one file" in two.stderr and two.stdout == ""
+    text = command("show", samples / "plain.txt")
+    assert text.returncode == 2 and "the .json beside it" in text.stderr
     wrong = command("show", "--al", samples / "plain.json")
     assert wrong.returncode == 2
     assert "did you mean '--all'" in wrong.stderr
@@ -292,6 +296,15 @@ def test_version_and_help():
     assert command().returncode == 2
 
 
+@pytest.mark.parametrize("name", ["run", "show", "options", "version"])
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_each_command_says_how_it_is_called(name, word):
+    shown = command(name, word)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith(f"  gpuoomshim {name}")
+    assert shown.stdout in command("help").stdout
+
+
 def test_unknown_command_gets_the_nearest_one():
     wrong = command("optoins")
     assert wrong.returncode == 2
@@ -358,7 +371,8 @@ def test_run_refuses_what_it_does_not_know(installed):
     wrong = command("run", "--report-dri=/tmp", "--", "true", binary=binary)
     assert wrong.returncode == 2
     assert "did you mean --report-dir?" in wrong.stderr
-    for arguments in (("--retry=pray", "true"), ("--retry", "true"), ("--",), ()):
+    for arguments in (("--retry=pray", "true"), ("--retry", "true"), ("-x", "true"),
+                      ("-", "true"), ("-=", "true"), ("--",), ()):
         refused = command("run", *arguments, binary=binary)
         assert refused.returncode == 2, arguments
         assert refused.stderr.startswith("gpuoomshim: ")

@@ -1,4 +1,6 @@
 """Callers that are seen to retry are left alone the next time, and lost failures are told."""
+import pytest
+
 from hosts import MIB
 
 
@@ -13,6 +15,22 @@ def test_who_frees_its_cache_and_asks_again_is_left_alone_the_next_time(same, pr
     assert report.outcome == "recovered-by-caller"
     assert not report.json["request"]["caller_retries"]
     assert len(run.lines_of_shim) == 1
+
+
+@pytest.mark.parametrize("situation", ["same", "shrink"])
+def test_what_the_caller_survives_is_reported_if_asked_for(same, program, situation):
+    run = same(program("retries"), situation, env={"GPUOOMSHIM_REPORT_ON": "all"})
+    assert [report.outcome for report in run.reports] == ["recovered-by-caller"] * 3
+    assert [report.json["request"]["caller_retries"] for report in run.reports] == \
+        [False, True, True]
+    assert len({report.json["request"]["bytes"] for report in run.reports}) == 1  # what it wanted
+    assert len(run.lines_of_shim) == 1  # of the first time, when nobody knew
+
+
+def test_who_fails_for_good_after_all_leaves_one_report_of_it(same, program):
+    run = same(program("retries"), "gives_up", env={"GPUOOMSHIM_REPORT_ON": "all"})
+    assert [report.outcome for report in run.reports] == \
+        ["recovered-by-caller", "recovered-by-caller", "failed"]
 
 
 def test_who_asks_for_less_and_less_is_left_alone_the_next_time(same, program):

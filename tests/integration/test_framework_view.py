@@ -120,6 +120,20 @@ def test_failure_that_torch_survives_asks_nothing(frameworks):
     assert run.files == [] and run.lines_of_shim == []
 
 
+def test_failure_that_torch_survives_is_reported_if_asked_for(frameworks):
+    run = frameworks("survives", env={"GPUOOMSHIM_REPORT_ON": "all"})
+    assert outcomes(run) == ["torch asks 0"]
+    assert run.told("asked") == [0]
+    assert run.report.outcome == "recovered-by-caller"
+    assert run.lines_of_shim == []
+
+
+def test_first_attempt_of_torch_leaves_nothing_when_the_second_surfaces(frameworks):
+    run = frameworks("own_in_pieces", env={"GPUOOMSHIM_REPORT_ON": "all"})
+    assert outcomes(run) == ["torch asks 2"]
+    assert (run.report.outcome, run.report.code) == ("failed", "fragmented")
+
+
 @gil_or_not
 def test_failing_call_does_not_wait_for_a_late_answer(frameworks, gil):
     run = frameworks("own_is_not_kept_waiting", *gil, timeout=40)

@@ -39,7 +39,7 @@ static int open_unwinder(void **state)
     gos_options.stack = GOS_STACK_NATIVE;
     gos_options.stack_depth = GOS_FRAME_MAX;
     gos_unwind_open();
-    return gos_unwind_which() != GOS_UNWINDER_LIBUNWIND;
+    return gos_unwinder_which() != GOS_UNWINDER_LIBUNWIND;
 }
 
 static int capture_as_comparison(const void *a, const void *b)
@@ -378,7 +378,7 @@ static int child_opens_without(const char *library)
     gos_options.stack = GOS_STACK_NATIVE;
     gos_unwind_open();
     capture_below_lfind();
-    return (int)gos_unwind_which() * 16 + (captured.native_count > 4);
+    return (int)gos_unwinder_which() * 16 + (captured.native_count > 4);
 }
 
 static int child_wanders_by_libgcc(const char *library)
@@ -428,7 +428,7 @@ static int child_resets(const char *unused)
     (void)unused;
     gos_unwind_reset_after_fork();
     capture_below_lfind();
-    return (int)gos_unwind_which() * 16 + (int)captured.native_count;
+    return (int)gos_unwinder_which() * 16 + (int)captured.native_count;
 }
 
 static void child_of_a_process_with_an_unwinder_has_none(void **state)

@@ -1,0 +1,1 @@
+fuzz_tests += fuzz_words
