@@ -27,8 +27,9 @@ def test_host_that_hangs_is_ended_with_its_children(tmp_path):
     begun = time.monotonic()
     with pytest.raises(subprocess.TimeoutExpired):
         run_session(["/bin/sh", "-c", f"sleep 300 & echo $! >{told}; wait"], 1)
-    assert time.monotonic() - begun < 60
-    assert not is_alive(int(told.read_text()))
+    while is_alive(int(told.read_text())):
+        assert time.monotonic() - begun < 60
+        time.sleep(0.05)
 
 
 def gpu_tests(*words, env=None):
