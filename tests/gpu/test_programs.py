@@ -18,6 +18,17 @@ def test_pending_free_is_synchronized_and_the_allocation_succeeds(host, program)
     assert run.report.code in ("pending-free", "cache-held")
 
 
+@pytest.mark.driver
+@pytest.mark.parametrize("how", ["legacy", "per-thread", "own-pool", "two", "thread", "in-order",
+                                 "physical", "rows"])
+def test_pending_memory_serves_who_asks_however_it_was_freed_and_asked_for(host, how):
+    bare = host(PROGRAMS / "pending_kinds.resolver", how, preload=False)
+    assert bare.code == 0 and len(outcomes(bare)) == 1
+    run = host(PROGRAMS / "pending_kinds.resolver", how)
+    assert outcomes(run) == ["asked 0"], run.stdout + run.stderr
+    assert outcomes(bare) == ["asked 0"] or run.report.outcome == "recovered"
+
+
 def test_trimming_alone_frees_nothing_of_what_is_pending(host, program):
     run = host(program("scenario_3"), env={"GPUOOMSHIM_RETRY": "trim"})
     assert "allocation behind a pending free 2" in outcomes(run)

@@ -82,6 +82,26 @@ def test_trimming_alone_frees_nothing_of_what_is_pending(host, program):
     assert trim["result"] != "helped" and trim["freed_bytes"] == 0
 
 
+PENDING = ["legacy", "per-thread", "own-pool", "two", "thread", "in-order", "physical", "rows"]
+
+
+@pytest.mark.parametrize("how", PENDING)
+def test_pending_memory_serves_who_asks_however_it_was_freed_and_asked_for(host, program, how):
+    bare = host(program("pending_kinds"), how, preload=False)
+    assert outcomes(bare) == ["asked 2"], bare.stderr
+    run = host(program("pending_kinds"), how)
+    assert outcomes(run) == ["asked 0"], run.stderr
+    assert (run.report.code, run.report.outcome) == ("pending-free", "recovered")
+    assert [step["result"] for step in run.report.json["recovery"]] == ["helped"]
+
+
+def test_what_is_pending_on_another_device_is_left_alone(same, program):
+    run = same(program("pending_kinds"), "device", env={"GPUSIM_DEVICES": "2"})
+    assert outcomes(run) == ["asked 2"]
+    assert (run.report.code, run.report.outcome) == ("exhausted-by-process", "failed")
+    assert {step["result"] for step in run.report.json["recovery"]} == {"skipped"}
+
+
 # --- one story, one report -------------------------------------------------------------------
 
 def test_leak_surfaces_in_the_other_line_at_its_iteration(same, program):
