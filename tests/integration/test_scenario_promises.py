@@ -166,20 +166,29 @@ def test_child_is_told_which_library_initialised(same, program):
 
 # --- nothing failed --------------------------------------------------------------------------
 
-def calls(path):
-    return collections.Counter(line.split()[0] for line in path.read_text().splitlines())
-
-
-@pytest.mark.parametrize("words", ["alloc_kinds", "churn 2 50", "refused_free"])
-def test_no_synchronization_is_added_where_nothing_fails(same, program, tmp_path, words):
-    name, *arguments = words.split()
+def added_synchronization(host, tmp_path, command):
+    """Calls of the driver that the host alone does not make."""
     traces = [tmp_path / "bare", tmp_path / "with"]
-    # `same` cannot have a trace for each of its runs.
-    both = same(program(name), *arguments, env={"GPUSIM_TRACE": str(tmp_path / "both")})
-    same.args[0](program(name), *arguments, preload=False, env={"GPUSIM_TRACE": str(traces[0])})
-    same.args[0](program(name), *arguments, env={"GPUSIM_TRACE": str(traces[1])})
-    assert both.files == []
-    bare, beside = map(calls, traces)
+    for trace in traces:
+        run = host(*command, preload=trace.name == "with", env={"GPUSIM_TRACE": str(trace)})
+        assert run.code == 0, run.stdout + run.stderr
+    bare, beside = (collections.Counter(line.split()[0] for line in trace.read_text().splitlines())
+                    for trace in traces)
     assert sum(bare.values()) > 10
-    added = beside - bare
-    assert [call for call in added if any(word in call for word in SYNCHRONIZING)] == []
+    return [call for call in beside - bare if any(word in call for word in SYNCHRONIZING)]
+
+
+@pytest.mark.parametrize("words", ["alloc_kinds", "churn 2 50", "refused_free", "own_vmm"])
+def test_no_synchronization_is_added_where_nothing_fails(host, program, tmp_path, words):
+    name, *arguments = words.split()
+    assert added_synchronization(host, tmp_path, [program(name), *arguments]) == []
+
+
+def test_no_synchronization_is_added_where_the_caller_helps_itself(host, program, tmp_path):
+    xla = [program("xla_shape"), PROGRAMS / "xla_extension.so", ROUNDS]
+    assert added_synchronization(host, tmp_path, xla) == []
+
+
+def test_synchronization_that_helps_is_seen_to_be_added(host, program, tmp_path):
+    """Else the two before would prove nothing."""
+    assert "cuEventQuery" in added_synchronization(host, tmp_path, [program("scenario_3")])
