@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
 # The hosts and the frameworks on this machine's GPU, with and without the
-# library.  Without a GPU, exit status 77.  Builds nothing: `make check-gpu`
-# does that first.
+# library; the cheap and most telling ones first, each with a limit of its own.
+# Without a GPU, exit status 77.  Builds nothing: `make check-gpu` does that first.
 #
-#   check-gpu.sh [pytest's arguments]      BUILD=dir  PYTHON=python3
+#   check-gpu.sh [--simulated] [pytest's arguments]
+#       BUILD=dir  PYTHON=python3  GOS_GPU_LIMIT=660: seconds, what is left then is skipped
+#   check-gpu.sh -m 'not two_gpus'    what one GPU is enough for
+#   check-gpu.sh -m two_gpus          what needs two
+#   check-gpu.sh -k rehearsal         by name
+#   check-gpu.sh --simulated          what needs only the driver, on the simulated device
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export BUILD=${BUILD:-build}
@@ -19,7 +24,9 @@ except OSError:
 PYTHON
 }
 
-if ! has_gpu; then
+if [ "${1:-}" = --simulated ]; then
+    shift
+elif ! has_gpu; then
     echo "check-gpu: no GPU here: skipped"
     exit 77
 fi
@@ -27,4 +34,12 @@ fi
     echo "check-gpu: $python has no pytest (PYTHON=… chooses another)" >&2
     exit 1
 }
-exec "$python" -m pytest -q -p no:cacheprovider -rs --tb=short "${@:-tests/gpu}"
+[ -e "$BUILD/libgpuoomshim.so" ] || {
+    echo "check-gpu: nothing is built in $BUILD (make all programs)" >&2
+    exit 1
+}
+case " $* " in
+*" tests/gpu"*) ;;
+*) set -- "$@" tests/gpu ;;
+esac
+exec "$python" -m pytest -v -p no:cacheprovider -rfEs --tb=short --durations=15 "$@"

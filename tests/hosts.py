@@ -4,9 +4,11 @@ Every report that any test produces is checked on the way: valid by the schema
 (where python has jsonschema), ledger lines that sum to the total, private to
 its owner.
 """
+import contextlib
 import json
 import os
 import pathlib
+import signal
 import stat
 import subprocess
 
@@ -140,10 +142,28 @@ def run_host(folder, command, preload=True, sim=True, env=None, timeout=60, **po
         variables = {name: value for name, value in variables.items()
                      if not name.startswith("LD_")}
     full.update(variables)
-    process = subprocess.run([str(word) for word in command], env=full, text=True,
-                             stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout,
-                             check=False, **popen)
-    return Run(process, folder)
+    return Run(run_session([str(word) for word in command], timeout, env=full, **popen), folder)
+
+
+def end_session(process):
+    """All of it; asked first, so that a launcher can end those that it put elsewhere."""
+    for number, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, None)):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+
+
+def run_session(command, timeout, **popen):
+    """As subprocess.run, but no child of it is left behind, nor waited for, when time is over."""
+    with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, start_new_session=True, **popen) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout)
+        except BaseException:
+            end_session(process)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def same_answers(host, *command, **options):

@@ -115,6 +115,7 @@ static void load_process(struct gos_evidence *evidence, const json_t *from)
     evidence->uid = (uint32_t)gos_value_number(from, "uid", 0);
     evidence->pid = (int)gos_value_signed(from, "pid", 0);
     evidence->initialised_pid = (int)gos_value_signed(from, "initialised_pid", 0);
+    evidence->initialised_by = gos_value_string(from, "initialised_by");
     evidence->rank = (int)gos_value_signed(from, "rank", -1);
     evidence->world = (int)gos_value_signed(from, "world", -1);
     evidence->start_wall_ns = gos_value_number(from, "start_wall_ns", 0);

@@ -103,6 +103,9 @@ bool gos_rule_forked(const struct gos_situation *s, struct gos_verdict *verdict)
         "Process %d initialised CUDA and then forked; CUDA cannot be used in its child %d.",
         evidence->initialised_pid, evidence->pid);
     gos_verdict_say(verdict, code_line(s));
+    if (evidence->initialised_by)
+        gos_verdict_say(verdict, gos_wording(s->evidence, "The parent's cuInit came from %s.",
+                                             evidence->initialised_by));
     if (s->requester[0])
         gos_verdict_say(verdict,
                         gos_wording(s->evidence, "The child's call came from %s.", s->requester));

@@ -267,17 +267,18 @@ struct gos_evidence {
     int pid;
     bool uid_known;
     uint32_t uid;
-    int initialised_pid;      /* which process called cuInit; differs after fork; 0 unknown */
-    int rank;                 /* of the job, -1 unknown */
-    int world;                /* ranks in the job, -1 unknown */
-    uint64_t start_wall_ns;   /* when tracking began */
-    uint64_t wall_ns;         /* when this was taken */
-    uint64_t collected_in_ns; /* how long the taking took */
-    char command[256];        /* the command line's first words */
-    int driver_version;       /* 13000; 0 unknown */
-    int first_sticky_error;   /* CUresult, 0 none */
-    bool injecting;           /* GPUOOMSHIM_INJECT is set */
-    uint64_t contexts;        /* contexts seen so far; 0: this is the first use */
+    int initialised_pid;        /* which process called cuInit; differs after fork; 0 unknown */
+    const char *initialised_by; /* file name of the library that called it, NULL unknown */
+    int rank;                   /* of the job, -1 unknown */
+    int world;                  /* ranks in the job, -1 unknown */
+    uint64_t start_wall_ns;     /* when tracking began */
+    uint64_t wall_ns;           /* when this was taken */
+    uint64_t collected_in_ns;   /* how long the taking took */
+    char command[256];          /* the command line's first words */
+    int driver_version;         /* 13000; 0 unknown */
+    int first_sticky_error;     /* CUresult, 0 none */
+    bool injecting;             /* GPUOOMSHIM_INJECT is set */
+    uint64_t contexts;          /* contexts seen so far; 0: this is the first use */
 
     struct gos_device_evidence devices[GOS_DEVICE_MAX];
     uint32_t device_count; /* as the driver counts them; only `present` ones were read */

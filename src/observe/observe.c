@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "../base/loss.h"
+#include "../base/module.h"
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../base/thread.h"
 #include "../cuda/error.h"
 #include "../track/pool.h"
 #include "../track/python_frames.h"
+#include "../track/site.h"
 #include "../track/unwind.h"
 #include "command_line.h"
 #include "contexts.h"
@@ -38,19 +40,32 @@ struct gathering {
 };
 
 static _Atomic int initialised_pid; /* 0: CUDA was not used yet */
+static const char *_Atomic initialised_by;
+
+/* The name outlives a fork; the stack that it is taken from does not. */
+static const char *library_that_calls(void)
+{
+    const struct gos_site *site = gos_site_get(gos_unwind_site());
+    const struct gos_module *module = gos_module_at(gos_site_requester_module(site));
+
+    return module ? module->name : NULL;
+}
 
 void gos_observe_at_first_use(void)
 {
     int none = 0;
 
-    if (atomic_compare_exchange_strong(&initialised_pid, &none, gos_os.pid()))
-        gos_environment_remember();
+    if (!atomic_compare_exchange_strong(&initialised_pid, &none, gos_os.pid()))
+        return;
+    atomic_store(&initialised_by, library_that_calls());
+    gos_environment_remember();
 }
 
 static void observe_self(struct gos_evidence *evidence)
 {
     evidence->pid = gos_os.pid();
     evidence->initialised_pid = atomic_load(&initialised_pid);
+    evidence->initialised_by = atomic_load(&initialised_by);
     evidence->injecting = gos_options.inject.rule != GOS_INJECT_NONE;
     evidence->rank = -1;
     evidence->world = -1;

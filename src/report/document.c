@@ -57,6 +57,8 @@ static void emit_process(const struct gos_document *document, struct gos_emitter
     gos_emitter_string(emitter, GOS_FIELD("command", "command"), evidence->command);
     gos_emitter_signed(emitter, GOS_FIELD("initialised_pid", "CUDA initialised by process"),
                        evidence->initialised_pid);
+    gos_emitter_string(emitter, GOS_FIELD("initialised_by", "by its library"),
+                       evidence->initialised_by);
     gos_emitter_signed(emitter, GOS_FIELD("rank", NULL), evidence->rank);
     gos_emitter_signed(emitter, GOS_FIELD("world", NULL), evidence->world);
     gos_emitter_time(emitter, GOS_FIELD("start_wall_ns", "tracking since"),

@@ -219,7 +219,7 @@ void gos_episode_closed_by(uint64_t bytes, const char *entry)
     gos_deferred_clear(episode.last.tid);
     if (is_retry(bytes, entry))
         gos_habit_learn(episode.place, episode.failure_count);
-    atomic_fetch_add(&survived_count, 1);
+    atomic_fetch_add(&survived_count, episode.failure_count);
     end_as(take_kept(FATE_SURVIVED), FATE_SURVIVED);
 }
 

@@ -1,21 +1,10 @@
 """The allocators of CuPy and JAX, and torch and NCCL on two GPUs: same output with and without the
 library, and at each moment live bytes that are the framework's own."""
-import sys
-
 import pytest
 
 from books import moments
-from hosts import MIB, same_answers
-
-PRELUDE = """
-import ctypes, sys
-shim = ctypes.CDLL(None)
-def tell(moment, own, device=0):
-    if hasattr(shim, "gpuoomshim_live_bytes"):
-        shim.gpuoomshim_live_bytes.restype = ctypes.c_uint64
-        live = shim.gpuoomshim_live_bytes(device)
-        print(f"shim: own_{moment}={own}\\nshim: live_{moment}={live}", file=sys.stderr, flush=True)
-"""
+from gpu_hosts import BOOKS
+from hosts import MIB
 
 
 def books_agree(run, more=0):
@@ -26,7 +15,7 @@ def books_agree(run, more=0):
         assert own <= live + MIB and live <= own + 4 * MIB + more, (moment, own, live)
 
 
-CUPY = PRELUDE + """
+CUPY = BOOKS + """
 import cupy
 %s
 def own():
@@ -59,14 +48,14 @@ CUPY_ALLOCATORS = {
 
 @pytest.mark.parametrize("allocator", CUPY_ALLOCATORS)
 def test_cupy(script, allocator):
-    run = script(CUPY % CUPY_ALLOCATORS[allocator], ["cupy"])
+    run = script(CUPY % CUPY_ALLOCATORS[allocator], needs=["cupy"])
     books_agree(run)
     assert run.told("own_made") >= [512 * MIB]
     assert run.told("own_empty") == [0]
     assert run.files == []
 
 
-JAX = PRELUDE + """
+JAX = BOOKS + """
 import jax, jax.numpy as jnp
 kept = [jnp.full((1 << 24,), float(i)) for i in range(5)]
 for array in kept:
@@ -85,19 +74,12 @@ JAX_SETTINGS = {
 
 @pytest.mark.parametrize("setting", JAX_SETTINGS)
 def test_jax(script, setting):
-    run = script(JAX, ["jax"], env=JAX_SETTINGS[setting])
+    run = script(JAX, needs=["jax"], env=JAX_SETTINGS[setting])
     books_agree(run, more=1024 * MIB)
     assert run.files == []
 
 
-@pytest.fixture
-def two_gpus():
-    torch = pytest.importorskip("torch")
-    if torch.cuda.device_count() < 2:
-        pytest.skip("fewer than two GPUs")
-
-
-TORCH_TWO = PRELUDE + """
+TORCH_TWO = BOOKS + """
 import torch
 def both(moment):
     for device in (0, 1):
@@ -114,13 +96,14 @@ both("freed")
 """
 
 
-def test_torch_on_two_gpus(script, two_gpus):
-    run = script(TORCH_TWO, ["torch"])
+@pytest.mark.two_gpus
+def test_torch_on_two_gpus(script):
+    run = script(TORCH_TWO, needs=["torch"])
     books_agree(run)
     assert run.files == []
 
 
-ALL_REDUCE = PRELUDE + """
+ALL_REDUCE = BOOKS + """
 import os, torch, torch.distributed as dist
 rank = int(os.environ["LOCAL_RANK"])
 torch.cuda.set_device(rank)
@@ -135,13 +118,12 @@ dist.destroy_process_group()
 """
 
 
-def test_all_reduce_of_nccl_on_two_gpus(host, two_gpus, tmp_path):
+@pytest.mark.two_gpus
+@pytest.mark.seconds(150)
+def test_all_reduce_of_nccl_on_two_gpus(two_ranks):
     """NCCL's own buffers are live, too; torch does not count them."""
-    path = tmp_path / "host.py"
-    path.write_text(ALL_REDUCE)
-    run = same_answers(host, sys.executable, "-m", "torch.distributed.run", "--standalone",
-                       "--nproc-per-node=2", path,
-                       env={"NCCL_NVLS_ENABLE": "0", "OMP_NUM_THREADS": "1"})
+    bare, run = two_ranks(ALL_REDUCE, preload=False), two_ranks(ALL_REDUCE)
+    assert run.stdout == bare.stdout
     assert "values 3.0 3.0" in run.stdout
     assert sorted(moments(run)) == ["reduced0", "reduced1"]
     books_agree(run, more=2048 * MIB)

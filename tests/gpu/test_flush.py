@@ -3,55 +3,11 @@
 Each case fails without the library, and with it gives what it gives when there
 is plenty of memory.
 """
-import importlib.util
 import sys
 
 import pytest
 
-PRELUDE = """
-import ctypes, sys
-import torch
-assert torch.cuda.is_available()
-
-def free():
-    return torch.cuda.mem_get_info()[0]
-
-def fill():
-    '''All that is free becomes torch's; then all but 1 GiB of it is idle.'''
-    used = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
-    idle = []
-    try:
-        while free() > (2 << 30):
-            idle.append(torch.empty(1 << 30, dtype=torch.uint8, device="cuda"))
-        while free() >= (32 << 20):
-            size = (free() - (10 << 20)) >> 21 << 21
-            idle.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
-        while free() >= (3 << 20):
-            idle.append(torch.empty(1 << 20, dtype=torch.uint8, device="cuda"))
-    except torch.OutOfMemoryError:
-        pass  # the last MiB cannot be had
-    return used  # the rest is given back to torch's cache here
-
-def cuda(number):
-    if number:
-        print("outcome: failed", number)
-        sys.exit(0)
-
-prepare = act = None
-"""
-
-ACT = """
-plenty = sys.argv[1] == "plenty"
-things = prepare()
-torch.cuda.synchronize()
-used = None if plenty else fill()
-print("shim: free=%d" % free(), file=sys.stderr)
-try:
-    for value in act(things):
-        print("outcome: value", value)
-except Exception as problem:
-    print("outcome: failed", type(problem).__name__, file=sys.stdout)
-"""
+from gpu_hosts import ACT, FILL, FIRST_KERNEL, outcomes, values
 
 CUPY = """
 import cupy
@@ -75,13 +31,6 @@ def act(things):
     return list(read)
 """
 
-KERNEL = """
-def prepare():
-    return torch.linspace(-0.9, 0.9, 1000).cuda()  # a copy: no kernel of the device
-def act(x):
-    return [float(torch.erfinv(x).cpu().abs().sum())]
-"""
-
 CUBLAS = """
 def prepare():
     torch.manual_seed(1)
@@ -103,38 +52,24 @@ CASES = {
     "cupy": (CUPY, ["cupy"]),
     "raw-with-gil": (RAW % "PyDLL", []),
     "raw-without-gil": (RAW % "CDLL", []),
-    "first-kernel": (KERNEL, []),
+    "first-kernel": (FIRST_KERNEL, []),
     "cublas": (CUBLAS, []),
     "cudnn": (CUDNN, []),
 }
 
 
-def outcomes(run):
-    return [line for line in run.stdout.splitlines() if line.startswith("outcome: ")]
-
-
-def values(run):
-    lines = outcomes(run)
-    assert lines and all(line.startswith("outcome: value ") for line in lines), \
-        run.stdout + run.stderr
-    return [float(line.split()[-1]) for line in lines]
-
-
 @pytest.fixture(params=CASES)
-def case(request, tmp_path):
+def case(request, python_file):
     code, needs = CASES[request.param]
-    for module in ["torch", *needs]:
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"no {module} here")
-    program = tmp_path / "host.py"
-    program.write_text(PRELUDE + code + ACT)
-    return program
+    return python_file(FILL + code + ACT, ["torch", *needs])
 
 
+@pytest.mark.seconds(90)
+@pytest.mark.gib(12)
 def test_cache_of_torch_is_given_back_to_who_needs_it(host, case):
     plenty = values(host(sys.executable, case, "plenty", preload=False))
     bare = host(sys.executable, case, "full", preload=False)
-    assert any(line.startswith("outcome: failed") for line in outcomes(bare)), bare.stdout
+    assert any(line.startswith("failed") for line in outcomes(bare)), bare.stdout
     run = host(sys.executable, case, "full")
     assert values(run) == pytest.approx(plenty, rel=1e-4)
     rescued = [report for report in run.reports if report.outcome == "recovered"]

@@ -2,45 +2,13 @@
 
 The device is filled by plain allocations of the driver, so that everything happens in a few GiB.
 """
-import importlib.util
-import json
 import pickle
-import sys
 
 import pytest
 
-PRELUDE = """
-import ctypes, json, os, sys, time
-MIB = 1 << 20
-driver = ctypes.CDLL("libcuda.so.1")
+from gpu_hosts import DRIVER, outcomes, told_by_host
 
-def info():
-    free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    assert driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
-    return free.value
-
-def raw(size):
-    pointer = ctypes.c_uint64()
-    return driver.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(size))
-
-def leave(mib):
-    '''Nobody but us has more than that afterwards; no call fails for it.'''
-    for step in (1024, 64, 2):
-        while info() > (mib + step) * MIB:
-            assert raw(step * MIB) == 0
-
-def tell(name, value):
-    print("host: %s %s" % (name, json.dumps(value)), flush=True)
-
-def wait_until_told(seconds=20):
-    folder, deadline = os.environ["GPUOOMSHIM_REPORT_DIR"], time.monotonic() + seconds
-    while "libgpuoomshim" in os.environ.get("LD_PRELOAD", "") and time.monotonic() < deadline:
-        texts = [open(os.path.join(folder, name)).read() for name in os.listdir(folder)
-                 if name.endswith(".json")]
-        if any('"late"' in text for text in texts):
-            return
-        time.sleep(0.01)
-"""
+pytestmark = pytest.mark.gib(14)
 
 TORCH = """
 import torch
@@ -101,6 +69,7 @@ import jax, jax.numpy
 def mib(size):
     return jax.numpy.ones(size * MIB, dtype="uint8").block_until_ready()
 keep = [mib(1)]
+use_device()
 leave(6 * 1024)
 idle = [mib(1024) for _ in range(4)]
 del idle[:3]
@@ -113,31 +82,18 @@ LOOK_ONLY = {"GPUOOMSHIM_RETRY": "off", "GPUOOMSHIM_FRAMEWORK_BUDGET": "10s"}
 
 
 @pytest.fixture
-def run(host, tmp_path):
+def run(with_library):
     def start(name, code, **env):
-        if importlib.util.find_spec(name) is None:
-            pytest.skip(f"no {name} here")
-        path = tmp_path / "host.py"
-        path.write_text(PRELUDE + code)
-        run = host(sys.executable, path, env=dict(LOOK_ONLY, **env))
-        assert run.code == 0, run.stdout + run.stderr
-        return run
+        return with_library(DRIVER + code, [name], env=dict(LOOK_ONLY, **env))
 
     return start
 
 
-def outcomes(run):
-    prefix = "outcome: "
-    return [line[len(prefix):] for line in run.stdout.splitlines() if line.startswith(prefix)]
-
-
 def check_view(run, name):
     """The report's view of it, which is what it told its own program."""
-    prefix = f"host: {name} "
-    (line,) = [line for line in run.stdout.splitlines() if line.startswith(prefix)]
     report = run.reports[-1]
     (view,) = [entry for entry in report.json["frameworks"] if entry["name"] == name]
-    for key, value in json.loads(line[len(prefix):]).items():
+    for key, value in told_by_host(run, name).items():
         assert view[key] == value, (key, view)
     assert report.ledger()["framework_idle"] == view["idle_bytes"]
     return view

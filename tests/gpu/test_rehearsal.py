@@ -1,10 +1,7 @@
 """GPUOOMSHIM_LIMIT and GPUOOMSHIM_INJECT with frameworks on a real GPU."""
-import importlib.util
-import sys
-
 import pytest
 
-from hosts import MIB, PROGRAMS
+from hosts import MIB
 
 GIB = 1024 * MIB
 LIMIT = {"GPUOOMSHIM_LIMIT": "4GiB"}
@@ -29,19 +26,12 @@ def nvml():
 
 
 @pytest.fixture
-def run(host, tmp_path):
+def run(with_library):
     """Run python code under the limit, on one device."""
 
     def run_code(code, *needs, **env):
-        for module in needs:
-            if importlib.util.find_spec(module) is None:
-                pytest.skip(f"no {module} here")
-        path = tmp_path / "host.py"
-        path.write_text(NVML + code)
-        result = host(sys.executable, path, env={**LIMIT, "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-                                                 **env})
-        assert result.code == 0, result.stdout + result.stderr
-        return result
+        return with_library(NVML + code, needs, env={**LIMIT, "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+                                                     **env})
 
     return run_code
 
@@ -119,10 +109,9 @@ print("sum", float(cupy.ones(1000).sum()))
     assert "out of memory after" in result.stdout
 
 
-@pytest.mark.parametrize("path", ["linked", "dlsym", "resolver"])
 @pytest.mark.parametrize("part", ["kinds", "pools", "blocks", "contexts"])
-def test_host_ends_well_under_a_limit(host, part, path):
-    result = host(PROGRAMS / f"rehearse_limit.{path}", part, env=LIMIT)
+def test_host_ends_well_under_a_limit(host, program, part):
+    result = host(program("rehearse_limit"), part, env=LIMIT)
     assert result.code == 0, result.stdout + result.stderr
     own = [report.device()["own_bytes"] for report in result.reports]
     assert all(size is None or size <= 4 * GIB + 64 * MIB for size in own), own

@@ -119,6 +119,8 @@ def test_nothing_is_tried_during_a_capture(flush):
     assert outcomes(run) == outcomes(bare) == ["ask 2", "end of capture 0"]
     assert run.told("emptied") == [0]
     assert all(step["result"] == "skipped" for step in run.report.json["recovery"])
+    assert (run.report.code, run.report.outcome) == ("cache-held", "failed")
+    assert "A graph was being captured" in run.report.text
 
 
 def test_exception_is_caught_and_told(flush):

@@ -113,6 +113,13 @@ def test_switched_off_segments_stay_opaque(frameworks):
     assert "opaque" in report.text
 
 
+def test_torch_in_pieces_that_says_nothing_is_exhausted_and_opaque(frameworks):
+    report = frameworks("own_in_pieces", "silent", env={"GPUOOMSHIM_FRAMEWORK_BUDGET": "0"}).report
+    assert (report.code, report.outcome) == ("exhausted-by-process", "failed")
+    assert "opaque" in report.text
+    assert "expandable_segments:True" in report.json["verdict"]["advice"][0]
+
+
 def test_failure_that_torch_survives_asks_nothing(frameworks):
     run = frameworks("survives")
     assert outcomes(run) == ["torch asks 0"]

@@ -70,7 +70,8 @@ def own_in_pieces():
         torch.cuda.settings["expandable_segments"] = True
     fill(30, 512, [2] * 30)
     say("torch asks", torch.cuda.take(1024)[0])
-    wait_until_told()
+    if "silent" not in sys.argv:
+        wait_until_told()
 
 
 def own_in_use():

@@ -1,13 +1,13 @@
 # Small hosts, one situation each.  Every driver host is built three times, once
 # for each way to reach the driver; runtime hosts link cudart.
 
-driver_hosts := address_limit alloc_kinds churn fail_together flush_callback forked growth leak \
-                recovery refused_free rehearse_inject rehearse_limit retries scenario_3 scenario_4 \
-                scenario_5 scenario_6 scenario_8
+driver_hosts := address_limit alloc_kinds capture_cached churn fail_together flush_callback forked \
+                growth leak pending_kinds recovery refused_answers refused_free rehearse_inject \
+                rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 scenario_8 xla_shape
 # Strange stacks: one way to reach the driver is enough.
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
                stack_stub_python stack_tags stack_threads
-runtime_hosts := runtime_pair runtime_recovered
+runtime_hosts := runtime_own_cache runtime_pair runtime_recovered runtime_refused
 driver_hosts += first_allocation forked_busy fragments host_memory two_gpus
 driver_hosts += $(sort $(notdir $(basename $(wildcard tests/programs/regress_*.c))))
 load_paths := linked dlsym resolver
@@ -62,7 +62,10 @@ $(programs_dir)/lookup: tests/programs/lookup.c
 	$(quiet)$(build_host) -rdynamic -ldl
 
 # Stand-ins that bear the names of the libraries they stand for.
-programs += $(programs_dir)/libc10_cuda.so $(programs_dir)/libnccl.so.2
+programs += $(programs_dir)/libc10_cuda.so $(programs_dir)/libnccl.so.2 $(programs_dir)/xla_extension.so
+$(programs_dir)/xla_extension.so: tests/programs/stub_xla.c
+	$(say) HOST $@
+	$(quiet)$(build_host) -shared -fPIC -Wl,-soname,$(@F)
 $(programs_dir)/libc10_cuda.so: tests/programs/stub_torch.c | $(cudart_link_dir)/libcudart.so.13
 $(programs_dir)/libnccl.so.2: tests/programs/stub_nccl.c | $(cudart_link_dir)/libcudart.so.13
 $(programs_dir)/libc10_cuda.so $(programs_dir)/libnccl.so.2:

@@ -1,5 +1,15 @@
 /* The process itself holds the memory: nothing can help. */
+#include <time.h>
+
 #include "host.h"
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
 
 int main(void)
 {
@@ -12,7 +22,9 @@ int main(void)
     MUST(driver.mem_alloc_async(&live, scaled(at_start, 12288), stream));
     MUST(driver.stream_synchronize(stream));
 
+    uint64_t begin = now_ms();
     CUresult result = driver.mem_alloc_async(&refused, scaled(at_start, 8192), stream);
+    fprintf(stderr, "shim: took_ms=%" PRIu64 "\n", now_ms() - begin);
     expect("allocation beside live memory", result, CUDA_ERROR_OUT_OF_MEMORY,
            CUDA_ERROR_OUT_OF_MEMORY);
 

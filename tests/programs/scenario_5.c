@@ -21,6 +21,7 @@ __attribute__((noreturn)) static void hold(unsigned seconds)
     CUdeviceptr held;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "memory-holder");
     open_device();
     MUST(driver.mem_alloc(&held, scaled(free_bytes(), 10240)));
     printf("holding\n");

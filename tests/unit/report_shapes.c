@@ -159,6 +159,7 @@ static void set_world(struct shape *shape)
     struct gos_evidence *evidence = &shape->evidence;
     evidence->pid = 4711;
     evidence->initialised_pid = 4711;
+    evidence->initialised_by = "libc10_cuda.so";
     evidence->rank = 3;
     evidence->world = 8;
     evidence->start_wall_ns = UINT64_C(1795570000000000000);
