@@ -221,7 +221,7 @@ check: check-layers check-exports check-install check-readme format-check ## all
 check-layers: ## a layer includes only itself and those below it
 	$(quiet)scripts/check-layers.sh $(layers)
 
-check-readme: ## the READMEs' tables are those of the .def files
+check-readme: ## the README's tables are those of the .def files
 	$(quiet)$(PYTHON) scripts/readme-tables.py --check
 
 check-exports: $(shim) ## what the library exports, needs and runs when it is loaded

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the READMEs' tables of settings and entry points from the .def files.
+"""Write the README's tables of settings and entry points from the .def files.
 
 With --check, nothing is written; exit status 1 says that they differ.
 """
@@ -8,6 +8,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
 
 ROLES = {
     "ALLOC": "tracked: makes a record; a failure may be repeated after recovery",
@@ -79,23 +80,21 @@ def with_table(readme, name, lines):
 
 
 def tables():
-    yield "README.md", "settings", options_table()
-    yield "src/cuda/README.md", "entry points", entries_table()
+    yield "settings", options_table()
+    yield "entry points", entries_table()
 
 
 def main():
-    status = 0
-    for name, table, lines in tables():
-        old = (ROOT / name).read_text()
-        new = with_table(old, table, lines)
-        if new == old:
-            continue
-        if "--check" in sys.argv[1:]:
-            print(f"{name}: its table differs from the .def file: run scripts/readme-tables.py")
-            status = 1
-        else:
-            (ROOT / name).write_text(new)
-    return status
+    old = new = README.read_text()
+    for table, lines in tables():
+        new = with_table(new, table, lines)
+    if new == old:
+        return 0
+    if "--check" in sys.argv[1:]:
+        print("README.md: a table differs from its .def file: run scripts/readme-tables.py")
+        return 1
+    README.write_text(new)
+    return 0
 
 
 if __name__ == "__main__":
