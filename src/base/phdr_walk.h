@@ -14,4 +14,10 @@ typedef int gos_phdr_visit(struct dl_phdr_info *info, size_t info_bytes, void *a
 /* Holds the loader's short lock during each visit: no object can be unmapped meanwhile. */
 int gos_phdr_walk(gos_phdr_visit *visit, void *arg);
 
+/*
+ * From now on nothing is visited and 0 returned.  For a forked child: fork does
+ * not release that lock in it, if another thread of the parent held it.
+ */
+void gos_phdr_stop(void);
+
 #endif

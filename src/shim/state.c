@@ -11,6 +11,7 @@
 #include "../base/module.h"
 #include "../base/options.h"
 #include "../base/os.h"
+#include "../base/phdr_walk.h"
 #include "../base/thread.h"
 #include "../cuda/driver.h"
 #include "../cuda/entrypoint.h"
@@ -66,10 +67,13 @@ int gos_shim_initialised_pid(void)
  * The child has one thread and a driver that will not work.  Whatever another
  * thread of the parent was doing inside us when it forked, the child starts
  * from nothing: no lock of the parent is waited for, no record is kept.  The
- * order is that of the layers.
+ * order is that of the layers.  The loader's lock cannot be reset, only left
+ * alone; a child whose parent had not used CUDA yet needs the loader anyway.
  */
 static void start_afresh_in_child(void)
 {
+    if (atomic_load(&initialised_pid) != 0)
+        gos_phdr_stop();
     gos_lock_reset(&settings_lock);
     gos_memory_reset_after_fork();
     gos_thread_reset_after_fork();

@@ -1,10 +1,10 @@
 #include "frame_cache.h"
 
-#include <link.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "../base/module.h"
+#include "../base/phdr_walk.h"
 #include "python_frames.h"
 
 static size_t slot_of(uint64_t key)
@@ -24,8 +24,8 @@ static int note_unloads(struct dl_phdr_info *info, size_t bytes, void *unloads)
 /* After dlclose another object may lie at the same addresses. */
 static void forget_unloaded(struct gos_frame_cache *cache)
 {
-    uint64_t unloads = 0;
-    dl_iterate_phdr(note_unloads, &unloads);
+    uint64_t unloads = cache->unloads;
+    gos_phdr_walk(note_unloads, &unloads);
     if (unloads != cache->unloads)
         memset(cache->native, 0, sizeof cache->native);
     cache->unloads = unloads;

@@ -1,11 +1,11 @@
 #include "python_frames.h"
 
-#include <link.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "../base/memory.h"
 #include "../base/module.h"
+#include "../base/phdr_walk.h"
 #include "python_guard.h"
 #include "python_layout.h"
 #include "python_text.h"
@@ -59,11 +59,14 @@ static int note_loads(struct dl_phdr_info *info, size_t bytes, void *loads)
     return 1;
 }
 
-/* How many objects the loader has loaded so far: a search finds nothing new until it grows. */
+/*
+ * How many objects the loader has loaded so far: a search finds nothing new until it grows.
+ * A forked child cannot count, and searches those that its parent knew.
+ */
 static uint64_t count_loads(void)
 {
-    uint64_t loads = 0;
-    dl_iterate_phdr(note_loads, &loads);
+    uint64_t loads = UINT64_MAX;
+    gos_phdr_walk(note_loads, &loads);
     return loads;
 }
 

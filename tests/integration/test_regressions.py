@@ -68,3 +68,10 @@ def test_error_of_a_repeated_launch_is_not_the_hosts(same, program):
 def test_line_on_stderr_names_the_call_as_it_was_written(same, program):
     (line,) = same(program("scenario_4")).lines_of_shim
     assert "cuMemAllocAsync of 8.00 GiB failed: exhausted-by-process" in line
+
+
+def test_child_of_a_fork_while_a_thread_was_in_the_loader_ends(same, program):
+    run = same(program("regress_fork_in_loader"))
+    assert "allocation in the child 3\n" in run.stdout
+    assert "child ended with 0\n" in run.stdout
+    assert run.report.code == "forked"
