@@ -267,11 +267,17 @@ struct gos_evidence {
     int pid;
     bool uid_known;
     uint32_t uid;
-    int initialised_pid;      /* which process called cuInit; differs after fork; 0 unknown */
-    int rank;                 /* of the job, -1 unknown */
-    int world;                /* ranks in the job, -1 unknown */
-    uint64_t start_wall_ns;   /* when tracking began */
-    uint64_t wall_ns;         /* when this was taken */
+    int initialised_pid;    /* which process called cuInit; differs after fork; 0 unknown */
+    int rank;               /* of the job, -1 unknown */
+    int world;              /* ranks in the job, -1 unknown */
+    uint64_t start_wall_ns; /* when tracking began */
+    uint64_t wall_ns;       /* when this was taken */
+    /*
+     * When a failure that was put off, because its caller asks again, was told
+     * after all; 0: at once.  Host, versions and environment are of that time.
+     */
+    uint64_t told_wall_ns;
+    bool is_of_telling;       /* and so is all the rest: what it shows is not what failed */
     uint64_t collected_in_ns; /* how long the taking took */
     char command[256];        /* the command line's first words */
     int driver_version;       /* 13000; 0 unknown */

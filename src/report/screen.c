@@ -404,6 +404,7 @@ void gos_screen_write(const struct gos_document *document, struct gos_text *text
     struct gos_screen screen = {.count = 0};
     add_title(&screen, document);
     gos_screen_rehearsal(&screen, document, MUST);
+    gos_screen_told(&screen, document, SAY);
     if (is_failure(document)) {
         add_subject(&screen, document);
         add_why(&screen, document);

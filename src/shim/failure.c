@@ -28,6 +28,7 @@
 #include "deferred.h"
 #include "episode.h"
 #include "framework_view.h"
+#include "moment.h"
 #include "place.h"
 
 /* From the first failure of a call to its report, and on until its episode ends. */
@@ -118,17 +119,22 @@ static void note(const struct gos_request *request)
                                       .bytes = request->bytes});
 }
 
-static struct gos_failure *open_failure(const struct gos_request *request)
+/* The moment is taken over; NULL: what is seen now. */
+static struct gos_failure *open_failure(const struct gos_request *request,
+                                        struct gos_evidence *moment)
 {
     struct gos_failure *failure = gos_memory_alloc(sizeof *failure);
 
     if (!failure) {
+        gos_moment_free(moment);
         gos_loss_count(GOS_LOSS_REPORT);
         return NULL;
     }
-    gos_observe(&failure->evidence, request, GOS_OBSERVE_ALL);
+    if (moment)
+        gos_moment_finish(&failure->evidence, moment);
+    else
+        gos_observe(&failure->evidence, request, GOS_OBSERVE_ALL);
     failure->evidence.initialised_pid = gos_shim_initialised_pid();
-    gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->report.kind = request ? GOS_REPORT_FAILURE : GOS_REPORT_SNAPSHOT;
     failure->report.diagnosis = &failure->diagnosis;
     return failure;
@@ -274,13 +280,14 @@ static bool is_worth_telling(const struct gos_call *call, CUresult result)
 
 static bool tell(struct gos_call *call, const struct gos_request *request, bool has_turn)
 {
-    struct gos_failure *failure = open_failure(request);
+    struct gos_failure *failure = open_failure(request, NULL);
 
     if (!failure) {
         if (has_turn)
             gos_lock_release(&turn);
         return false;
     }
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->holds_turn = has_turn;
     call->failure = failure;
     look_at_frameworks(failure);
@@ -402,16 +409,22 @@ static void say(const struct gos_failure *failure)
     const struct gos_verdict *verdict = &failure->diagnosis.verdict;
     char size[48] = "";
     struct gos_text text = gos_text_on(size, sizeof size);
+    char when[32] = "";
+    struct gos_text when_text = gos_text_on(when, sizeof when);
     const char *path = path_of(&failure->report);
 
+    if (failure->evidence.told_wall_ns) {
+        gos_text_put(&when_text, " at ");
+        gos_text_time_of_day(&when_text, request->wall_ns);
+    }
     if (request->bytes_known && verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE) {
         gos_text_format(&text, " of 0x%llx bytes", (unsigned long long)request->bytes);
     } else if (request->bytes_known) {
         gos_text_put(&text, " of ");
         gos_text_bytes(&text, request->bytes);
     }
-    gos_log(GOS_LOG_NOTICE, "%.*s%s %s%s: %s (%s).%s%s", api_length(request->api), request->api,
-            size, what_happened(failure), rehearsal_words(request->refusal),
+    gos_log(GOS_LOG_NOTICE, "%.*s%s %s%s%s: %s (%s).%s%s", api_length(request->api), request->api,
+            size, what_happened(failure), when, rehearsal_words(request->refusal),
             gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
             path[0] ? " Report: " : "", path);
 }
@@ -508,39 +521,59 @@ void gos_failure_survived(struct gos_failure *failure)
 /* --- reports without a failing call ------------------------------------------------------------
  */
 
-static int report_now(const struct gos_request *request, enum gos_report_kind kind,
-                      const char *path_prefix)
+static const char of_telling_words[] =
+    "memory at the moment of the failure (the caller was expected to ask again; all here is as it "
+    "was when the process ended)";
+
+static int report_now(enum gos_report_kind kind, const char *path_prefix)
 {
-    struct gos_failure *failure = open_failure(request);
+    struct gos_failure *failure = open_failure(NULL, NULL);
 
     if (!failure)
         return -ENOMEM;
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->report.kind = kind;
-    failure->report.outcome = request ? GOS_OUTCOME_FAILED : GOS_OUTCOME_NONE;
+    failure->report.outcome = GOS_OUTCOME_NONE;
     failure->report.path_prefix = path_prefix;
     if (kind == GOS_REPORT_SNAPSHOT)
         look_at_frameworks(failure);
     int result = gos_report_write(&failure->report);
-    if (request && result == 0)
-        say(failure);
     gos_failure_free(failure);
     return result;
 }
 
+/* A failure that was put off, and that nothing answered. */
+static void tell_at_exit(const struct gos_request *request, struct gos_evidence *moment)
+{
+    bool is_of_telling = moment == NULL;
+    struct gos_failure *failure = open_failure(request, moment);
+
+    if (!failure)
+        return;
+    failure->evidence.told_wall_ns = gos_os.wall_ns();
+    failure->evidence.is_of_telling = is_of_telling;
+    if (is_of_telling)
+        gos_evidence_incomplete(&failure->evidence, of_telling_words);
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    write_report(failure, GOS_OUTCOME_FAILED);
+    say(failure);
+    gos_failure_free(failure);
+}
+
 int gos_failure_snapshot(const char *path_prefix)
 {
-    return report_now(NULL, GOS_REPORT_SNAPSHOT, path_prefix);
+    return report_now(GOS_REPORT_SNAPSHOT, path_prefix);
 }
 
 void gos_failure_at_exit(void)
 {
     struct gos_request request;
+    struct gos_evidence *moment;
 
     gos_view_settle();
-    while (gos_deferred_take(&request))
-        if (report_now(&request, GOS_REPORT_FAILURE, NULL) != 0)
-            gos_loss_count(GOS_LOSS_REPORT);
-    if (gos_options.exit_report && report_now(NULL, GOS_REPORT_EXIT, NULL) != 0)
+    while (gos_deferred_take(&request, &moment))
+        tell_at_exit(&request, moment);
+    if (gos_options.exit_report && report_now(GOS_REPORT_EXIT, NULL) != 0)
         gos_loss_count(GOS_LOSS_REPORT);
 }
 

@@ -1,8 +1,8 @@
 # Small hosts, one situation each.  Every driver host is built three times, once
 # for each way to reach the driver; runtime hosts link cudart.
 
-driver_hosts := address_limit alloc_kinds churn fail_together flush_callback forked growth leak \
-                recovery refused_free rehearse_inject rehearse_limit retries scenario_3 scenario_4 \
+driver_hosts := address_limit alloc_kinds churn fail_together flush_callback forked gives_up growth \
+                leak recovery refused_free rehearse_inject rehearse_limit retries scenario_3 scenario_4 \
                 scenario_5 scenario_6 scenario_8
 # Strange stacks: one way to reach the driver is enough.
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
