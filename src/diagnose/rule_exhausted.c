@@ -189,8 +189,8 @@ static uint64_t of_others(const struct gos_situation *s)
 /* Everything that might have served the request, seen or not. */
 static uint64_t slack_bytes(const struct gos_situation *s)
 {
-    return gos_situation_unused_bytes(s) + line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) +
-           of_others(s) + line_bytes(s, GOS_LEDGER_HIDDEN) + line_bytes(s, GOS_LEDGER_HELD) +
+    return gos_situation_unused_bytes(s) + line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) + of_others(s) +
+           line_bytes(s, GOS_LEDGER_HIDDEN) + line_bytes(s, GOS_LEDGER_HELD) +
            s->device->unmapped_physical_bytes;
 }
 

@@ -269,6 +269,15 @@ static void put_processes(struct gos_text *text, const struct gos_evidence *evid
     }
 }
 
+/* What this process holds itself is no answer to who else holds so much. */
+static void put_hidden(struct gos_text *text, const struct gos_diagnosis *diagnosis)
+{
+    if (text->length > 0 || !is_ordinal(diagnosis->device))
+        return;
+    put_bytes(text, (uint64_t)diagnosis->ledgers[diagnosis->device].lines[GOS_LEDGER_HIDDEN].bytes);
+    gos_text_put(text, " that no visible process accounts for (hidden)");
+}
+
 static void add_holders(struct gos_screen *screen, const struct gos_document *document)
 {
     const struct gos_diagnosis *diagnosis = document->report->diagnosis;
@@ -276,8 +285,10 @@ static void add_holders(struct gos_screen *screen, const struct gos_document *do
     char buffer[GOS_SCREEN_WORDS];
     struct gos_text text = gos_text_on(buffer, sizeof buffer);
     bool on_host = is_failure(document) && !is_ordinal(diagnosis->device);
-    if (others)
+    if (others) {
         put_processes(&text, diagnosis->evidence, diagnosis->device);
+        put_hidden(&text, diagnosis);
+    }
     if (text.length == 0 && !on_host)
         put_holders(&text, diagnosis);
     gos_screen_add(screen, HELP, "held by", buffer, 1);

@@ -285,6 +285,46 @@ static void each_verdict_was_proven_somewhere(void **state)
     assert_true(framework_proofs >= 20);
 }
 
+static enum gos_confidence confidence_in(const struct scene *scene)
+{
+    static struct gos_evidence evidence;
+    static struct gos_diagnosis diagnosis;
+    scene_evidence(scene, &evidence);
+    gos_diagnose(&evidence, &diagnosis);
+    gos_scratch_release(&evidence.scratch);
+    return diagnosis.verdict.confidence;
+}
+
+/* Each leaves nothing free, and asks for exactly what would come back; then for 4 MiB less. */
+static void last_few_mib_of_the_device_are_never_part_of_a_proof(void **state)
+{
+    (void)state;
+    struct scene scenes[] = {
+        {.others = 4000, .app = 11872, .ask = 4000 * MIB, .by = SITE_APP},
+        {.pool2_idle = 4000, .app = 11872, .ask = 4000 * MIB, .by = SITE_APP},
+        {.pieces = 400, .app = 15072, .ask = 400 * MIB, .by = SITE_APP},
+        {.torch = 4096, .torch_unused = 4096, .app = 11776, .ask = 4096 * MIB, .by = SITE_NCCL},
+    };
+    for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+        assert_int_equal(confidence_in(&scenes[i]), GOS_CONFIDENCE_LIKELY);
+        scenes[i].ask -= DUST * MIB;
+        assert_int_equal(confidence_in(&scenes[i]), GOS_CONFIDENCE_PROVEN);
+    }
+}
+
+/* A block that others have a part of does not come back with the framework's part. */
+static void small_allocations_are_never_part_of_what_a_framework_surely_gives(void **state)
+{
+    (void)state;
+    struct scene scene = {
+        .cupy = 3000, .cupy_unused = 3000, .app = 11872, .ask = 2000 * MIB, .by = SITE_NCCL};
+    assert_int_equal(confidence_in(&scene), GOS_CONFIDENCE_PROVEN);
+    scene.pieces = 500;
+    assert_int_equal(confidence_in(&scene), GOS_CONFIDENCE_PROVEN);
+    scene.ask = 2600 * MIB;
+    assert_int_equal(confidence_in(&scene), GOS_CONFIDENCE_LIKELY);
+}
+
 static void memory_that_fits_is_never_blamed_with_proof(void **state)
 {
     (void)state;
@@ -311,6 +351,8 @@ int main(void)
         cmocka_unit_test(proofs_survive_the_experiment),
         cmocka_unit_test(what_another_device_has_proves_nothing_of_this_one),
         cmocka_unit_test(each_verdict_was_proven_somewhere),
+        cmocka_unit_test(last_few_mib_of_the_device_are_never_part_of_a_proof),
+        cmocka_unit_test(small_allocations_are_never_part_of_what_a_framework_surely_gives),
         cmocka_unit_test(memory_that_fits_is_never_blamed_with_proof),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
