@@ -269,13 +269,19 @@ static void put_processes(struct gos_text *text, const struct gos_evidence *evid
     }
 }
 
-/* What this process holds itself is no answer to who else holds so much. */
+/* What this process or a small neighbour holds is no answer to who holds what nobody shows. */
 static void put_hidden(struct gos_text *text, const struct gos_diagnosis *diagnosis)
 {
-    if (text->length > 0 || !is_ordinal(diagnosis->device))
+    if (!is_ordinal(diagnosis->device))
         return;
-    put_bytes(text, (uint64_t)diagnosis->ledgers[diagnosis->device].lines[GOS_LEDGER_HIDDEN].bytes);
-    gos_text_put(text, " that no visible process accounts for (hidden)");
+    const struct gos_ledger *ledger = &diagnosis->ledgers[diagnosis->device];
+    int64_t seen =
+        ledger->lines[GOS_LEDGER_CHILDREN].bytes + ledger->lines[GOS_LEDGER_OTHERS].bytes;
+    if (ledger->lines[GOS_LEDGER_HIDDEN].bytes <= seen)
+        return;
+    gos_screen_separate(text, ", ");
+    gos_text_put(text, "nobody visible ");
+    put_bytes(text, (uint64_t)ledger->lines[GOS_LEDGER_HIDDEN].bytes);
 }
 
 static void add_holders(struct gos_screen *screen, const struct gos_document *document)
