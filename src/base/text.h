@@ -41,6 +41,8 @@ void gos_text_gib(struct gos_text *text, uint64_t bytes);
 void gos_text_duration(struct gos_text *text, uint64_t ns);
 /* "2026-11-30 03:12:44 UTC" from nanoseconds since 1970. */
 void gos_text_time(struct gos_text *text, uint64_t wall_ns);
+/* Of that, the time of day: "03:12:44". */
+void gos_text_time_of_day(struct gos_text *text, uint64_t wall_ns);
 
 /* Is string[0..length) that word, upper and lower case (of ASCII, in any locale) alike? */
 bool gos_text_is_word(const char *string, size_t length, const char *word);

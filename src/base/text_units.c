@@ -108,14 +108,21 @@ static struct date date_of(uint64_t days_since_1970)
     return date;
 }
 
+void gos_text_time_of_day(struct gos_text *text, uint64_t wall_ns)
+{
+    unsigned of_day = (unsigned)(wall_ns / NS_PER_SECOND % SECONDS_PER_DAY);
+
+    gos_text_format(text, "%02u:%02u:%02u", of_day / 3600, of_day / 60 % 60, of_day % 60);
+}
+
 void gos_text_time(struct gos_text *text, uint64_t wall_ns)
 {
     uint64_t seconds = wall_ns / NS_PER_SECOND;
     struct date date = date_of(seconds / SECONDS_PER_DAY);
-    unsigned of_day = (unsigned)(seconds % SECONDS_PER_DAY);
 
-    gos_text_format(text, "%04u-%02u-%02u %02u:%02u:%02u UTC", date.year, date.month, date.day,
-                    of_day / 3600, of_day / 60 % 60, of_day % 60);
+    gos_text_format(text, "%04u-%02u-%02u ", date.year, date.month, date.day);
+    gos_text_time_of_day(text, wall_ns);
+    gos_text_put(text, " UTC");
 }
 
 static bool is_digit(char c)

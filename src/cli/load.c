@@ -107,6 +107,14 @@ static void load_rehearsal(struct gos_evidence *evidence, const json_t *from)
         evidence->request.refusal = GOS_REFUSAL_INJECTED;
 }
 
+static void load_telling(struct gos_evidence *evidence, const json_t *from)
+{
+    const char *memory_of = gos_value_string(from, "memory_of");
+
+    evidence->told_wall_ns = gos_value_number(from, "wall_ns", 0);
+    evidence->is_of_telling = memory_of && strcmp(memory_of, "exit") == 0;
+}
+
 /* --- process and tracking --- */
 
 static void load_process(struct gos_evidence *evidence, const json_t *from)
@@ -197,6 +205,7 @@ static void load_facts(struct gos_loaded *loaded, const json_t *root)
     load_verdict(loaded, json_object_get(root, "verdict"));
     load_request(&evidence->request, json_object_get(root, "request"));
     load_rehearsal(evidence, json_object_get(root, "rehearsal"));
+    load_telling(evidence, json_object_get(root, "told_at_exit"));
     load_steps(report, json_object_get(root, "recovery"));
     load_process(evidence, json_object_get(root, "process"));
     load_tracking(loaded, json_object_get(root, "tracking"));

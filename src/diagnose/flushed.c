@@ -30,7 +30,7 @@ static void put_summary(const struct gos_situation *s, struct gos_verdict *verdi
 
 /*
  * Less than what was missing proves nothing: somebody else may have freed at
- * the same time.
+ * the same time.  Nor does anything where nothing was missing.
  */
 void gos_diagnose_flushed(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis,
                           const char *giver, uint64_t given_bytes)
@@ -44,8 +44,9 @@ void gos_diagnose_flushed(struct gos_evidence *evidence, struct gos_diagnosis *d
         verdict->runner_up = verdict->code;
     }
     verdict->code = GOS_VERDICT_CACHE_HELD;
-    verdict->confidence =
-        given_bytes >= s.missing_bytes ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
+    verdict->confidence = s.missing_bytes > 0 && given_bytes >= s.missing_bytes
+                              ? GOS_CONFIDENCE_PROVEN
+                              : GOS_CONFIDENCE_LIKELY;
     verdict->holder = giver;
     verdict->holder_bytes = held_by(diagnosis, giver);
     verdict->evidence_count = 0;

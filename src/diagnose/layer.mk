@@ -3,6 +3,7 @@ diagnose_sources := \
     code_place.c \
     codes.c \
     diagnose.c \
+    doubt.c \
     flushed.c fragmentation.c \
     framework.c \
     holder.c \

@@ -9,7 +9,9 @@ struct raw_sum {
     uint64_t imported_live; /* on our books, but not on this process' account */
     uint64_t silent_live;   /* on our books, in pools that told nothing */
     uint64_t unpinned;
-    uint64_t freed; /* in stream order, on any pool of the device */
+    uint64_t unused;   /* of that, in pools in which nothing is in use */
+    uint64_t unbooked; /* in use, but not on our books: pending, or somebody else's */
+    uint64_t freed;    /* in stream order, on any pool of the device */
     bool silent;
     bool any;
 };
@@ -23,6 +25,9 @@ static void add_known(struct raw_sum *raw, const struct gos_pool_evidence *pool)
     /* More in use than was freed: somebody else's allocation, which we do not see, pins it. */
     if (pool->live_bytes == 0 && pool->used_bytes <= raw->freed)
         raw->unpinned = gos_plus(raw->unpinned, reserved);
+    if (pool->live_bytes == 0 && pool->used_bytes == 0)
+        raw->unused = gos_plus(raw->unused, reserved);
+    raw->unbooked = gos_plus(raw->unbooked, gos_beyond(pool->used_bytes, pool->live_bytes));
 }
 
 static void add_pool(struct raw_sum *raw, const struct gos_pool_evidence *pool)
@@ -69,6 +74,9 @@ void gos_pool_sum_make(const struct gos_evidence *evidence,
     sum->pending_bytes = gos_lesser(freed, unused);
     sum->idle_bytes = unused - sum->pending_bytes;
     sum->unpinned_bytes = gos_lesser(raw.unpinned, unused);
+    /* Which of the pools it is in cannot be told, so that all of it has to be what was freed. */
+    sum->surely_unpinned_bytes =
+        raw.unbooked == freed ? sum->unpinned_bytes : gos_lesser(raw.unused, unused);
     sum->unplaced_bytes = sum->complete ? 0 : freed - sum->pending_bytes;
     sum->reserved_bytes = gos_plus(sum->live_bytes, unused);
 }

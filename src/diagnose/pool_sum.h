@@ -21,6 +21,11 @@ struct gos_pool_sum {
     uint64_t idle_bytes;
     /* Of idle and pending together: in pools without anything live, so that nothing pins it. */
     uint64_t unpinned_bytes;
+    /*
+     * Of that, what a proof may stand on: in pools of which the driver says that
+     * nothing is in use, or nothing but exactly what was freed.
+     */
+    uint64_t surely_unpinned_bytes;
     /* Freed in stream order, in pools whose size is not known. */
     uint64_t unplaced_bytes;
     bool complete; /* every pool told its numbers */

@@ -164,7 +164,7 @@ bool gos_rule_others(const struct gos_situation *s, struct gos_verdict *verdict)
     if (!s->on_device || s->missing_bytes == 0 ||
         s->neighbours_bytes + s->hidden_bytes < s->missing_bytes)
         return false;
-    bool sure = s->strict && s->neighbours_bytes >= s->missing_bytes &&
+    bool sure = s->strict && s->neighbours_bytes >= s->missing_bytes + GOS_FREE_DUST_BYTES &&
                 s->ledger->lines[GOS_LEDGER_RESIDUAL].bytes == 0;
     verdict->code = GOS_VERDICT_EXHAUSTED_BY_OTHERS;
     verdict->confidence = sure ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
@@ -175,20 +175,31 @@ bool gos_rule_others(const struct gos_situation *s, struct gos_verdict *verdict)
     return true;
 }
 
+/*
+ * Others' memory is out of the question only while the limit keeps some of what
+ * is free from this process: a device may be short beside its limit.
+ */
+static uint64_t of_others(const struct gos_situation *s)
+{
+    return s->device->withheld_bytes > 0
+               ? s->neighbours_bytes
+               : line_bytes(s, GOS_LEDGER_CHILDREN) + line_bytes(s, GOS_LEDGER_OTHERS);
+}
+
 /* Everything that might have served the request, seen or not. */
 static uint64_t slack_bytes(const struct gos_situation *s)
 {
-    return gos_situation_unused_bytes(s) + line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) +
-           s->neighbours_bytes + line_bytes(s, GOS_LEDGER_HIDDEN) +
+    return gos_situation_unused_bytes(s) + line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) + of_others(s) +
+           line_bytes(s, GOS_LEDGER_HIDDEN) + line_bytes(s, GOS_LEDGER_HELD) +
            s->device->unmapped_physical_bytes;
 }
 
-/* Did it say in time what it does not use?  Then that is a line of the ledger. */
-static bool has_spoken(const struct gos_situation *s, const char *library)
+/* What it said in time that it has: how much of that is unused is a line of the ledger. */
+static uint64_t spoken_of(const struct gos_situation *s, const char *library)
 {
     const struct gos_framework_evidence *framework =
         gos_framework_find(s->evidence, library, (uint32_t)s->device->ordinal);
-    return framework && !framework->is_late;
+    return framework && !framework->is_late ? framework->reserved_bytes : 0;
 }
 
 /* In segments of caches of which nobody knows how much is used. */
@@ -197,9 +208,9 @@ static uint64_t opaque_bytes(const struct gos_situation *s)
     const struct gos_diagnosis *diagnosis = s->diagnosis;
     uint64_t bytes = 0;
     for (size_t i = 0; i < diagnosis->holder_count; i++)
-        if (gos_library_caches(diagnosis->holders[i].name) &&
-            !has_spoken(s, diagnosis->holders[i].name))
-            bytes = gos_plus(bytes, diagnosis->holders[i].live_bytes);
+        if (gos_library_caches(diagnosis->holders[i].name))
+            bytes = gos_plus(bytes, gos_beyond(diagnosis->holders[i].live_bytes,
+                                               spoken_of(s, diagnosis->holders[i].name)));
     return bytes;
 }
 

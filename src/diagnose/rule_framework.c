@@ -95,6 +95,18 @@ static uint64_t booked_bytes(const struct gos_situation *s, const char *name)
 }
 
 /*
+ * Device blocks that small allocations share come back only when all of them
+ * are freed, and whose they are is not looked up.
+ */
+static uint64_t shared_bytes(const struct gos_situation *s)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < s->device->small_count; i++)
+        bytes += s->device->smalls[i].bytes;
+    return bytes;
+}
+
+/*
  * Its own word about whole segments, of the time when the call was failing,
  * borne out by our books, and more than what the last few MiB of the device
  * could make of it.
@@ -102,10 +114,12 @@ static uint64_t booked_bytes(const struct gos_situation *s, const char *name)
 static bool surely_gives(const struct gos_situation *s,
                          const struct gos_framework_evidence *framework)
 {
+    uint64_t sure = gos_beyond(gos_framework_givable_bytes(framework), shared_bytes(s));
     return s->strict && framework->releasable_known && !framework->is_late &&
+           s->device->small_lost == 0 &&
            s->ledger->lines[GOS_LEDGER_FRAMEWORK_IDLE].source == GOS_SOURCE_MEASURED &&
            booked_bytes(s, framework->name) >= framework->reserved_bytes &&
-           gos_framework_givable_bytes(framework) >= s->missing_bytes + GOS_FREE_DUST_BYTES;
+           sure >= s->missing_bytes + GOS_FREE_DUST_BYTES;
 }
 
 bool gos_rule_framework_held(const struct gos_situation *s, struct gos_verdict *verdict)

@@ -36,6 +36,11 @@ static void say_host(const struct gos_situation *s, struct gos_verdict *verdict)
 
 static const char *summary_of(const struct gos_situation *s)
 {
+    if (s->evidence->is_of_telling && s->asked_bytes)
+        return gos_wording(s->evidence,
+                           "%s failed for %s; what was free then is not known, for the device was "
+                           "looked at only when the process ended.",
+                           s->request->api, amount(s, s->asked_bytes));
     if (s->on_device && s->missing_bytes == 0 && s->asked_bytes)
         return gos_wording(s->evidence,
                            "%s failed for %s although %s are free now: it may have come back "
@@ -57,8 +62,13 @@ bool gos_rule_unexplained(const struct gos_situation *s, struct gos_verdict *ver
     say_host(s, verdict);
     if (s->diagnosis->mismatch_count > 0)
         gos_verdict_advise(verdict, s->diagnosis->mismatches[0].advice);
-    gos_verdict_advise(verdict, "Run the same again: memory that other processes gave back in "
-                                "the meantime leaves no trace.");
+    if (s->evidence->is_of_telling)
+        gos_verdict_advise(verdict, "Take a snapshot where memory is used most "
+                                    "(gpuoomshim_snapshot): the caller was expected to ask again, "
+                                    "so that nothing was looked at when it failed.");
+    else
+        gos_verdict_advise(verdict, "Run the same again: memory that other processes gave back in "
+                                    "the meantime leaves no trace.");
     gos_verdict_advise(verdict, "Keep the JSON report: it has every number that was seen.");
     return true;
 }

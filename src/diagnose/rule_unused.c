@@ -29,7 +29,7 @@ static const char *amount(const struct gos_situation *s, uint64_t bytes)
 static bool surely_returns(const struct gos_situation *s)
 {
     return s->strict && s->request->kind != GOS_KIND_POOL && s->pools.complete &&
-           s->missing_bytes <= s->pools.unpinned_bytes;
+           s->missing_bytes + GOS_FREE_DUST_BYTES <= s->pools.surely_unpinned_bytes;
 }
 
 static void say_streams(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -177,7 +177,8 @@ static void advise_pins(const struct gos_situation *s, struct gos_verdict *verdi
 static enum gos_confidence confidence_in_blocks(const struct gos_situation *s)
 {
     bool sure = s->strict && s->device->own_bytes_known && !s->ledger->clamped &&
-                s->fragmentation->block_lost_count == 0 && s->missing_bytes <= s->stuck_bytes;
+                s->fragmentation->block_lost_count == 0 &&
+                s->missing_bytes + GOS_FREE_DUST_BYTES <= s->stuck_bytes;
     return sure ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
 }
 

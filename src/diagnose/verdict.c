@@ -1,4 +1,5 @@
 /* The rules in order of suspicion, and what every verdict says besides. */
+#include "doubt.h"
 #include "rule.h"
 #include "saturate.h"
 
@@ -142,5 +143,6 @@ void gos_verdict_make(struct gos_evidence *evidence, struct gos_diagnosis *diagn
         choose(&situation, &diagnosis->verdict);
     else
         say_nothing_failed(&diagnosis->verdict);
+    gos_doubt(evidence, &diagnosis->verdict);
     add_common(&situation, &diagnosis->verdict);
 }

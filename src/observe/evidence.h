@@ -273,12 +273,18 @@ struct gos_evidence {
     int world;                  /* ranks in the job, -1 unknown */
     uint64_t start_wall_ns;     /* when tracking began */
     uint64_t wall_ns;           /* when this was taken */
-    uint64_t collected_in_ns;   /* how long the taking took */
-    char command[256];          /* the command line's first words */
-    int driver_version;         /* 13000; 0 unknown */
-    int first_sticky_error;     /* CUresult, 0 none */
-    bool injecting;             /* GPUOOMSHIM_INJECT is set */
-    uint64_t contexts;          /* contexts seen so far; 0: this is the first use */
+    /*
+     * When a failure that was put off, because its caller asks again, was told
+     * after all; 0: at once.  Host, versions and environment are of that time.
+     */
+    uint64_t told_wall_ns;
+    bool is_of_telling;       /* and so is all the rest: what it shows is not what failed */
+    uint64_t collected_in_ns; /* how long the taking took */
+    char command[256];        /* the command line's first words */
+    int driver_version;       /* 13000; 0 unknown */
+    int first_sticky_error;   /* CUresult, 0 none */
+    bool injecting;           /* GPUOOMSHIM_INJECT is set */
+    uint64_t contexts;        /* contexts seen so far; 0: this is the first use */
 
     struct gos_device_evidence devices[GOS_DEVICE_MAX];
     uint32_t device_count; /* as the driver counts them; only `present` ones were read */

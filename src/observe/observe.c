@@ -165,25 +165,47 @@ static void say_what_was_lost(struct gos_evidence *evidence)
         gos_evidence_incomplete_format(evidence, "Python frames (%s)", gos_python_unsupported());
 }
 
-/* The driver and NVML first: of all that is seen, free memory changes fastest. */
-static void observe_rest(struct gos_evidence *evidence, struct gathering *gathering)
+/* Driver context: the thread's capture mode is relaxed if it can be. */
+static void observe_moment(struct gos_evidence *evidence, struct gathering *gathering)
 {
     bool harmless = gathering->ask_driver && (gathering->relaxed || gos_capture_count() == 0);
 
     if (harmless)
         gos_device_state_graphs(evidence);
-    if (gathering->ask_driver)
-        gos_device_state_nvml(evidence, &gathering->ids);
     gos_growth_observe(evidence);
     gos_pool_state_observe(evidence, &gathering->snapshot, harmless);
     gos_streams_observe(evidence, harmless);
-    gos_processes_observe(evidence, &gathering->ids);
+}
+
+static void observe_lasting(struct gos_evidence *evidence)
+{
     gos_host_observe(evidence);
     gos_environment_observe(evidence);
     gos_versions_observe(evidence);
     gos_command_line_observe(evidence);
     gos_not_seen_devices(evidence);
     say_what_was_lost(evidence);
+}
+
+/* Zeros of an NVML that was not asked are no answer of it. */
+static void mark_nvml_unasked(struct gos_evidence *evidence)
+{
+    for (uint32_t ordinal = 0; ordinal < evidence->device_count; ordinal++) {
+        evidence->devices[ordinal].nvml_status = -EAGAIN;
+        evidence->devices[ordinal].processes_status = -EAGAIN;
+    }
+}
+
+void gos_observe_lasting(struct gos_evidence *evidence)
+{
+    gos_thread.depth++;
+    mark_nvml_unasked(evidence);
+    gos_evidence_incomplete(evidence, "driver reserve and other processes (NVML was not asked when "
+                                      "this failed, because the caller was expected to ask again)");
+    gos_evidence_incomplete(evidence, "host, versions and environment at the moment of the failure "
+                                      "(they are as they were when the process ended)");
+    observe_lasting(evidence);
+    gos_thread.depth--;
 }
 
 int gos_observe(struct gos_evidence *evidence, const struct gos_request *request, unsigned parts)
@@ -196,8 +218,15 @@ int gos_observe(struct gos_evidence *evidence, const struct gos_request *request
     if (request != NULL)
         evidence->request = *request;
     observe_cheap(evidence, &gathering);
-    if ((parts & ~(unsigned)GOS_OBSERVE_CHEAP) != 0)
-        observe_rest(evidence, &gathering);
+    /* The driver and NVML first: of all that is seen, free memory changes fastest. */
+    if (parts == GOS_OBSERVE_ALL && gathering.ask_driver)
+        gos_device_state_nvml(evidence, &gathering.ids);
+    if ((parts & GOS_OBSERVE_MOMENT) == GOS_OBSERVE_MOMENT)
+        observe_moment(evidence, &gathering);
+    if (parts == GOS_OBSERVE_ALL) {
+        gos_processes_observe(evidence, &gathering.ids);
+        observe_lasting(evidence);
+    }
     unrelax(&gathering);
     evidence->metadata_bytes = gos_memory_mapped_bytes();
     evidence->collected_in_ns = gos_os.monotonic_ns() - start_ns;

@@ -13,9 +13,15 @@
 
 /*
  * CHEAP: request, registry, recent events, free and total of each device.
- * ALL: also NVML, pools, streams, processes, host, versions, environment.
+ * MOMENT: also pools, streams, graph memory, growth: with CHEAP, what changes
+ * quickly and can be had in well under a millisecond.
+ * ALL: also NVML, processes, host, versions, environment.
  */
-enum { GOS_OBSERVE_CHEAP = 1u << 0, GOS_OBSERVE_ALL = GOS_OBSERVE_CHEAP | 1u << 1 };
+enum {
+    GOS_OBSERVE_CHEAP = 1u << 0,
+    GOS_OBSERVE_MOMENT = GOS_OBSERVE_CHEAP | 1u << 1,
+    GOS_OBSERVE_ALL = GOS_OBSERVE_MOMENT | 1u << 2
+};
 
 /*
  * Fill a zeroed evidence.  request is NULL for a snapshot or exit report; its
@@ -26,6 +32,12 @@ enum { GOS_OBSERVE_CHEAP = 1u << 0, GOS_OBSERVE_ALL = GOS_OBSERVE_CHEAP | 1u << 
  * at most the locks of episode and report.  Release with gos_observe_release.
  */
 int gos_observe(struct gos_evidence *evidence, const struct gos_request *request, unsigned parts);
+
+/*
+ * Add what ALL has beyond MOMENT to evidence of a moment long ago, but for NVML
+ * and the processes: they would not be of that moment.  incomplete says so.
+ */
+void gos_observe_lasting(struct gos_evidence *evidence);
 
 /* Give the scratch memory back and zero the evidence. */
 void gos_observe_release(struct gos_evidence *evidence);

@@ -47,6 +47,20 @@ static void emit_identity(const struct gos_document *document, struct gos_emitte
     gos_emitter_time(emitter, GOS_FIELD("wall_ns", NULL), evidence->wall_ns);
 }
 
+static void emit_telling(const struct gos_document *document, struct gos_emitter *emitter)
+{
+    const struct gos_evidence *evidence = document->report->diagnosis->evidence;
+    if (evidence->told_wall_ns == 0) {
+        gos_emitter_null(emitter, GOS_FIELD("told_at_exit", NULL));
+        return;
+    }
+    gos_emitter_object(emitter, "told_at_exit");
+    gos_emitter_time(emitter, GOS_FIELD("wall_ns", NULL), evidence->told_wall_ns);
+    gos_emitter_string(emitter, GOS_FIELD("memory_of", NULL),
+                       evidence->is_of_telling ? "exit" : "failure");
+    gos_emitter_end(emitter);
+}
+
 static void emit_process(const struct gos_document *document, struct gos_emitter *emitter)
 {
     const struct gos_evidence *evidence = document->report->diagnosis->evidence;
@@ -234,6 +248,7 @@ void gos_document_emit(const struct gos_document *document, struct gos_emitter *
     emit_first_screen(document, emitter);
     gos_emitter_object(emitter, NULL);
     emit_identity(document, emitter);
+    emit_telling(document, emitter);
     gos_document_rehearsal(document, emitter);
     emit_verdict(document, emitter);
     emit_request(document, emitter);

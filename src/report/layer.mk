@@ -16,6 +16,7 @@ report_sources := \
     screen_place.c \
     screen_rehearsal.c \
     screen_sites.c \
+    screen_told.c \
     sink.c \
     stacks.c \
     utf8.c

@@ -263,6 +263,21 @@ static void put_processes(struct gos_text *text, const struct gos_evidence *evid
     }
 }
 
+/* What this process or a small neighbour holds is no answer to who holds what nobody shows. */
+static void put_hidden(struct gos_text *text, const struct gos_diagnosis *diagnosis)
+{
+    if (!is_ordinal(diagnosis->device))
+        return;
+    const struct gos_ledger *ledger = &diagnosis->ledgers[diagnosis->device];
+    int64_t seen =
+        ledger->lines[GOS_LEDGER_CHILDREN].bytes + ledger->lines[GOS_LEDGER_OTHERS].bytes;
+    if (ledger->lines[GOS_LEDGER_HIDDEN].bytes <= seen)
+        return;
+    gos_screen_separate(text, ", ");
+    gos_text_put(text, "nobody visible ");
+    put_bytes(text, (uint64_t)ledger->lines[GOS_LEDGER_HIDDEN].bytes);
+}
+
 static void add_holders(struct gos_screen *screen, const struct gos_document *document)
 {
     const struct gos_diagnosis *diagnosis = document->report->diagnosis;
@@ -270,8 +285,10 @@ static void add_holders(struct gos_screen *screen, const struct gos_document *do
     char buffer[GOS_SCREEN_WORDS];
     struct gos_text text = gos_text_on(buffer, sizeof buffer);
     bool on_host = is_failure(document) && !is_ordinal(diagnosis->device);
-    if (others)
+    if (others) {
         put_processes(&text, diagnosis->evidence, diagnosis->device);
+        put_hidden(&text, diagnosis);
+    }
     if (text.length == 0 && !on_host)
         put_holders(&text, diagnosis);
     gos_screen_add(screen, HELP, "held by", buffer, 1);
@@ -398,6 +415,7 @@ void gos_screen_write(const struct gos_document *document, struct gos_text *text
     struct gos_screen screen = {.count = 0};
     add_title(&screen, document);
     gos_screen_rehearsal(&screen, document, MUST);
+    gos_screen_told(&screen, document, SAY);
     if (is_failure(document)) {
         add_subject(&screen, document);
         add_why(&screen, document);

@@ -34,6 +34,10 @@ void gos_screen_sites(struct gos_screen *screen, const struct gos_document *docu
 void gos_screen_rehearsal(struct gos_screen *screen, const struct gos_document *document,
                           uint8_t importance);
 
+/* When it was told, where that was not at once. */
+void gos_screen_told(struct gos_screen *screen, const struct gos_document *document,
+                     uint8_t importance);
+
 /* One device's ledger; nothing when it is not known. */
 void gos_screen_ledger(struct gos_screen *screen, const struct gos_document *document, int ordinal,
                        uint8_t importance);

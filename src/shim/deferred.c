@@ -7,11 +7,15 @@
 #include "../base/lock.h"
 #include "../base/os.h"
 #include "../base/text.h"
+#include "moment.h"
 
 #define DEFERRED_MAX 8
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_REPORT);
-static struct gos_request deferred[DEFERRED_MAX]; /* .api NULL: free */
+static struct deferred {
+    struct gos_request request;    /* .api NULL: free */
+    struct gos_evidence *evidence; /* of its moment, or NULL */
+} deferred[DEFERRED_MAX];
 
 static bool is_alive(int tid)
 {
@@ -25,73 +29,96 @@ static bool is_alive(int tid)
     return fd >= 0;
 }
 
-static struct gos_request *of_thread(int tid)
+static struct deferred *of_thread(int tid)
 {
     for (size_t i = 0; i < DEFERRED_MAX; i++)
-        if (deferred[i].api && deferred[i].tid == tid)
+        if (deferred[i].request.api && deferred[i].request.tid == tid)
             return &deferred[i];
     return NULL;
 }
 
-static struct gos_request *unused(void)
+static struct deferred *unused(void)
 {
     for (size_t i = 0; i < DEFERRED_MAX; i++)
-        if (!deferred[i].api)
+        if (!deferred[i].request.api)
             return &deferred[i];
     for (size_t i = 0; i < DEFERRED_MAX; i++)
-        if (!is_alive(deferred[i].tid))
+        if (!is_alive(deferred[i].request.tid))
             return &deferred[i];
     return NULL;
 }
 
-static struct gos_request *oldest(void)
+static struct deferred *oldest(void)
 {
-    struct gos_request *found = &deferred[0];
+    struct deferred *found = &deferred[0];
 
     for (size_t i = 1; i < DEFERRED_MAX; i++)
-        if (deferred[i].monotonic_ns < found->monotonic_ns)
+        if (deferred[i].request.monotonic_ns < found->request.monotonic_ns)
             found = &deferred[i];
     return found;
 }
 
-void gos_deferred_set(const struct gos_request *request)
+void gos_deferred_set(const struct gos_request *request, struct gos_evidence *evidence)
 {
     gos_lock_acquire(&lock);
-    struct gos_request *place = of_thread(request->tid);
+    struct deferred *place = of_thread(request->tid);
     if (!place)
         place = unused();
     if (!place)
         place = oldest();
-    *place = *request;
+    struct gos_evidence *dropped = place->evidence;
+    *place = (struct deferred){*request, evidence};
     gos_lock_release(&lock);
+    gos_moment_free(dropped);
+}
+
+struct gos_evidence *gos_deferred_take_evidence(int tid)
+{
+    struct gos_evidence *evidence = NULL;
+
+    gos_lock_acquire(&lock);
+    struct deferred *place = of_thread(tid);
+    if (place) {
+        evidence = place->evidence;
+        place->evidence = NULL;
+    }
+    gos_lock_release(&lock);
+    return evidence;
 }
 
 void gos_deferred_clear(int tid)
 {
+    struct gos_evidence *dropped = NULL;
+
     gos_lock_acquire(&lock);
-    struct gos_request *place = of_thread(tid);
-    if (place)
-        place->api = NULL;
+    struct deferred *place = of_thread(tid);
+    if (place) {
+        dropped = place->evidence;
+        *place = (struct deferred){.evidence = NULL};
+    }
     gos_lock_release(&lock);
+    gos_moment_free(dropped);
 }
 
-static struct gos_request *newest(void)
+static struct deferred *newest(void)
 {
-    struct gos_request *found = NULL;
+    struct deferred *found = NULL;
 
     for (size_t i = 0; i < DEFERRED_MAX; i++)
-        if (deferred[i].api && (!found || deferred[i].monotonic_ns > found->monotonic_ns))
+        if (deferred[i].request.api &&
+            (!found || deferred[i].request.monotonic_ns > found->request.monotonic_ns))
             found = &deferred[i];
     return found;
 }
 
-bool gos_deferred_take(struct gos_request *request)
+bool gos_deferred_take(struct gos_request *request, struct gos_evidence **evidence)
 {
     gos_lock_acquire(&lock);
-    struct gos_request *place = newest();
+    struct deferred *place = newest();
     if (place) {
-        *request = *place;
-        place->api = NULL;
+        *request = place->request;
+        *evidence = place->evidence;
+        *place = (struct deferred){.evidence = NULL};
     }
     gos_lock_release(&lock);
     return place != NULL;

@@ -10,6 +10,7 @@
 #include "deferred.h"
 #include "failure.h"
 #include "habit.h"
+#include "moment.h"
 
 /* An episode that nothing has touched for so long is over. */
 #define EPISODE_NS 10000000000u
@@ -163,6 +164,21 @@ static bool is_put_off(uint32_t known_attempts)
     return episode.trusted;
 }
 
+/* Which attempt is the last can be told of callers that give up after a known number of them. */
+static void put_off(const struct gos_request *request, uint32_t known_attempts)
+{
+    struct gos_evidence *evidence = gos_deferred_take_evidence(request->tid);
+    bool cannot_tell = episode.trusted || known_attempts == GOS_HABIT_ENDLESS;
+
+    if (cannot_tell) {
+        evidence = gos_moment_take(request, evidence);
+    } else {
+        gos_moment_free(evidence);
+        evidence = NULL;
+    }
+    gos_deferred_set(request, evidence);
+}
+
 enum gos_episode_answer gos_episode_failed(struct gos_request *request)
 {
     uint32_t known_attempts = gos_habit_attempts(request);
@@ -177,7 +193,7 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request)
     request->caller_retries = known_attempts > 1 || episode.survivable_count > 0;
     request->attempts = ++episode.same_size_count;
     if (is_put_off(known_attempts)) {
-        gos_deferred_set(request);
+        put_off(request, known_attempts);
         return GOS_EPISODE_DEFER;
     }
     gos_deferred_clear(request->tid);

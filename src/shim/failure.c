@@ -22,6 +22,7 @@
 #include "deferred.h"
 #include "episode.h"
 #include "framework_view.h"
+#include "moment.h"
 #include "notice.h"
 #include "place.h"
 #include "turn.h"
@@ -94,17 +95,22 @@ static void note(const struct gos_request *request)
                                       .bytes = request->bytes});
 }
 
-static struct gos_failure *open_failure(const struct gos_request *request)
+/* The moment is taken over; NULL: what is seen now. */
+static struct gos_failure *open_failure(const struct gos_request *request,
+                                        struct gos_evidence *moment)
 {
     struct gos_failure *failure = gos_memory_alloc(sizeof *failure);
 
     if (!failure) {
+        gos_moment_free(moment);
         gos_loss_count(GOS_LOSS_REPORT);
         return NULL;
     }
-    gos_observe(&failure->evidence, request, GOS_OBSERVE_ALL);
+    if (moment)
+        gos_moment_finish(&failure->evidence, moment);
+    else
+        gos_observe(&failure->evidence, request, GOS_OBSERVE_ALL);
     failure->evidence.initialised_pid = gos_shim_initialised_pid();
-    gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->report.kind = request ? GOS_REPORT_FAILURE : GOS_REPORT_SNAPSHOT;
     failure->report.diagnosis = &failure->diagnosis;
     return failure;
@@ -202,13 +208,14 @@ static void give_turn_back(struct gos_failure *failure, bool recovered)
 
 static bool tell(struct gos_call *call, const struct gos_request *request, bool has_turn)
 {
-    struct gos_failure *failure = open_failure(request);
+    struct gos_failure *failure = open_failure(request, NULL);
 
     if (!failure) {
         if (has_turn)
             gos_turn_pass();
         return false;
     }
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->holds_turn = has_turn;
     call->failure = failure;
     look_at_frameworks(failure);
@@ -235,9 +242,11 @@ static void look_in_silence(const struct gos_request *request)
 {
     if (gos_options.report_on != GOS_REPORT_ON_ALL || !gos_episode_is_new())
         return;
-    struct gos_failure *failure = open_failure(request);
-    if (failure)
-        keep(failure);
+    struct gos_failure *failure = open_failure(request, NULL);
+    if (!failure)
+        return;
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    keep(failure);
 }
 
 static bool surfaces(struct gos_request *request)
@@ -363,39 +372,59 @@ void gos_failure_survived(struct gos_failure *failure)
 
 /* --- reports without a failing call --- */
 
-static int report_now(const struct gos_request *request, enum gos_report_kind kind,
-                      const char *path_prefix)
+static const char of_telling_words[] =
+    "memory at the moment of the failure (the caller was expected to ask again; all here is as it "
+    "was when the process ended)";
+
+static int report_now(enum gos_report_kind kind, const char *path_prefix)
 {
-    struct gos_failure *failure = open_failure(request);
+    struct gos_failure *failure = open_failure(NULL, NULL);
 
     if (!failure)
         return -ENOMEM;
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->report.kind = kind;
-    failure->report.outcome = request ? GOS_OUTCOME_FAILED : GOS_OUTCOME_NONE;
+    failure->report.outcome = GOS_OUTCOME_NONE;
     failure->report.path_prefix = path_prefix;
     if (kind == GOS_REPORT_SNAPSHOT)
         look_at_frameworks(failure);
     int result = gos_report_write(&failure->report);
-    if (request && result == 0)
-        gos_notice(&failure->report, false);
     gos_failure_free(failure);
     return result;
 }
 
+/* A failure that was put off, and that nothing answered. */
+static void tell_at_exit(const struct gos_request *request, struct gos_evidence *moment)
+{
+    bool is_of_telling = moment == NULL;
+    struct gos_failure *failure = open_failure(request, moment);
+
+    if (!failure)
+        return;
+    failure->evidence.told_wall_ns = gos_os.wall_ns();
+    failure->evidence.is_of_telling = is_of_telling;
+    if (is_of_telling)
+        gos_evidence_incomplete(&failure->evidence, of_telling_words);
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    write_report(failure, GOS_OUTCOME_FAILED);
+    gos_notice(&failure->report, false);
+    gos_failure_free(failure);
+}
+
 int gos_failure_snapshot(const char *path_prefix)
 {
-    return report_now(NULL, GOS_REPORT_SNAPSHOT, path_prefix);
+    return report_now(GOS_REPORT_SNAPSHOT, path_prefix);
 }
 
 void gos_failure_at_exit(void)
 {
     struct gos_request request;
+    struct gos_evidence *moment;
 
     gos_view_settle();
-    while (gos_deferred_take(&request))
-        if (report_now(&request, GOS_REPORT_FAILURE, NULL) != 0)
-            gos_loss_count(GOS_LOSS_REPORT);
-    if (gos_options.exit_report && report_now(NULL, GOS_REPORT_EXIT, NULL) != 0)
+    while (gos_deferred_take(&request, &moment))
+        tell_at_exit(&request, moment);
+    if (gos_options.exit_report && report_now(GOS_REPORT_EXIT, NULL) != 0)
         gos_loss_count(GOS_LOSS_REPORT);
 }
 

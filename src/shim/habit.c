@@ -16,15 +16,14 @@
  * collects garbage; XLA asks for nine tenths, again and again, so its last
  * attempt cannot be told and surfaces only when the process ends.
  */
-#define NEVER_GIVES_UP UINT32_MAX
 static const struct {
     const char *library;
     uint32_t attempts;
 } known[] = {
     {"torch", 2},
     {"cupy", 3},
-    {"jax", NEVER_GIVES_UP},
-    {"tensorflow", NEVER_GIVES_UP},
+    {"jax", GOS_HABIT_ENDLESS},
+    {"tensorflow", GOS_HABIT_ENDLESS},
 };
 
 /* A program may have one function through which everything is allocated: its callers count too. */

@@ -17,6 +17,9 @@
 
 #include "../observe/evidence.h"
 
+/* More often than anybody counts: its last attempt looks like the others. */
+#define GOS_HABIT_ENDLESS UINT32_MAX
+
 /* How often the requesting library asks for one size before it gives up; 1: not known to retry. */
 uint32_t gos_habit_attempts(const struct gos_request *request);
 

@@ -27,6 +27,7 @@ shim_sources := \
     hook_vmm.c \
     hook_watched.c \
     injection.c \
+    moment.c \
     notice.c \
     nvml_hook.c \
     place.c \

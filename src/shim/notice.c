@@ -50,17 +50,23 @@ void gos_notice(const struct gos_report *report, bool is_substituted)
     const struct gos_verdict *verdict = &report->diagnosis->verdict;
     char size[48] = "";
     struct gos_text text = gos_text_on(size, sizeof size);
+    char when[32] = "";
+    struct gos_text when_text = gos_text_on(when, sizeof when);
     const char *path = path_of(report);
 
+    if (report->diagnosis->evidence->told_wall_ns) {
+        gos_text_put(&when_text, " at ");
+        gos_text_time_of_day(&when_text, request->wall_ns);
+    }
     if (request->bytes_known && verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE) {
         gos_text_format(&text, " of 0x%llx bytes", (unsigned long long)request->bytes);
     } else if (request->bytes_known) {
         gos_text_put(&text, " of ");
         gos_text_bytes(&text, request->bytes);
     }
-    gos_log(GOS_LOG_NOTICE, "%.*s%s %s%s: %s (%s).%s%s",
+    gos_log(GOS_LOG_NOTICE, "%.*s%s %s%s%s: %s (%s).%s%s",
             (int)gos_entrypoint_base_length(request->api), request->api, size,
-            what_happened(report, is_substituted), rehearsal_words(request->refusal),
+            what_happened(report, is_substituted), when, rehearsal_words(request->refusal),
             gos_verdict_code(verdict->code), gos_confidence_code(verdict->confidence),
             path[0] ? " Report: " : "", path);
 }

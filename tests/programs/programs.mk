@@ -2,8 +2,9 @@
 # for each way to reach the driver; runtime hosts link cudart.
 
 driver_hosts := address_limit alloc_kinds capture_cached churn fail_together flush_callback forked \
-                growth leak pending_kinds recovery refused_answers refused_free rehearse_inject \
-                rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 scenario_8 xla_shape
+                gives_up growth leak pending_kinds recovery refused_answers refused_free \
+                rehearse_inject rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 \
+                scenario_8 xla_shape
 # Strange stacks: one way to reach the driver is enough.
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
                stack_stub_python stack_tags stack_threads

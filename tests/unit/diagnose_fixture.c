@@ -95,7 +95,7 @@ struct room {
     struct gos_event event;
     struct gos_variable variable;
     char variable_name[64];
-    struct gos_framework_evidence framework;
+    struct gos_framework_evidence frameworks[2];
     struct gos_moment moments[MOMENTS];
     struct gos_growth_series series[3];
     uint64_t live_bytes[3][MOMENTS];
@@ -111,11 +111,12 @@ static uint64_t scene_context(const struct scene *scene)
     return scene->context ? scene->context : 512;
 }
 
-static uint64_t scene_own(const struct scene *scene)
+uint64_t scene_own(const struct scene *scene)
 {
     return scene_context(scene) + scene->torch + scene->torch_physical + scene->app +
            scene->managed + 2 * scene->pieces + scene->pool_live + scene->pool_idle +
-           scene->pool_pending + scene->pool2_idle + scene->graph_idle;
+           scene->pool_pending + scene->pool2_idle + scene->pool2_foreign + scene->graph_idle +
+           scene->cupy + scene->held;
 }
 
 /* What an MPS server is charged with may be ours: beyond that it is the clients' of others. */
@@ -124,10 +125,21 @@ static uint64_t scene_server(const struct scene *scene)
     return scene->mps_server > scene_own(scene) ? scene->mps_server - scene_own(scene) : 0;
 }
 
-uint64_t scene_free(const struct scene *scene)
+uint64_t scene_really_free(const struct scene *scene)
 {
     return scene_total(scene) - scene_own(scene) - scene->others - scene->children - scene->hidden -
            scene_server(scene);
+}
+
+static uint64_t scene_left(const struct scene *scene)
+{
+    return scene->limit > scene_own(scene) ? scene->limit - scene_own(scene) : 0;
+}
+
+uint64_t scene_free(const struct scene *scene)
+{
+    uint64_t free_mib = scene_really_free(scene);
+    return scene->limit && scene_left(scene) < free_mib ? scene_left(scene) : free_mib;
 }
 
 static void add_use(struct gos_evidence *evidence, enum site site, enum gos_kind kind, uint64_t mib)
@@ -148,6 +160,7 @@ static void add_uses(const struct scene *scene, struct gos_evidence *evidence)
 {
     add_use(evidence, SITE_TORCH, GOS_KIND_DEVICE, scene->torch);
     add_use(evidence, SITE_TORCH, GOS_KIND_PHYSICAL, scene->torch_physical);
+    add_use(evidence, SITE_CUPY, GOS_KIND_DEVICE, scene->cupy);
     add_use(evidence, SITE_APP, GOS_KIND_DEVICE, scene->app);
     add_use(evidence, SITE_APP, GOS_KIND_MANAGED, scene->managed);
     add_use(evidence, SITE_PIECES, GOS_KIND_DEVICE, scene->pieces);
@@ -175,9 +188,11 @@ static void add_pools(const struct scene *scene, struct gos_evidence *evidence)
                                                     .used_bytes = scene->pool_live * MIB,
                                                     .threshold_bytes = UINT64_MAX,
                                                     .live_bytes = scene->pool_live * MIB};
-    evidence->pools[1] = (struct gos_pool_evidence){.pool = SECOND_POOL,
-                                                    .attributes_known = !scene->pool_silent,
-                                                    .reserved_bytes = scene->pool2_idle * MIB};
+    evidence->pools[1] = (struct gos_pool_evidence){
+        .pool = SECOND_POOL,
+        .attributes_known = !scene->pool_silent,
+        .reserved_bytes = (scene->pool2_idle + scene->pool2_foreign) * MIB,
+        .used_bytes = scene->pool2_foreign * MIB};
     evidence->pool_count = 2;
     evidence->streams[0] = (struct gos_stream_evidence){.stream = 0x51,
                                                         .running = !scene->pending_done,
@@ -212,7 +227,7 @@ static void add_nvml(const struct scene *scene, struct gos_evidence *evidence)
     device->processes_status = list ? 0 : status;
     device->nvml_total_bytes = memory ? (scene_total(scene) + 616) * MIB : 0;
     device->nvml_reserved_bytes = memory ? 616 * MIB : 0;
-    device->nvml_free_bytes = memory ? scene_free(scene) * MIB : 0;
+    device->nvml_free_bytes = memory ? scene_really_free(scene) * MIB : 0;
     device->own_bytes_known = scene->view == VIEW_FULL;
     device->own_bytes = device->own_bytes_known ? scene_own(scene) * MIB : 0;
     if (!list)
@@ -241,6 +256,8 @@ static void add_request(const struct scene *scene, struct gos_evidence *evidence
                              .requester_module = UINT32_MAX};
     if (scene->kind == GOS_KIND_POOL)
         evidence->request.pool = DEFAULT_POOL;
+    if (scene->limit && !host && scene->ask > scene_left(scene) * MIB)
+        evidence->request.refusal = GOS_REFUSAL_LIMIT;
     if (scene->injected || scene->limited)
         evidence->request.refusal = scene->injected ? GOS_REFUSAL_INJECTED : GOS_REFUSAL_LIMIT;
 }
@@ -278,17 +295,17 @@ static void add_growth(const struct scene *scene, struct gos_evidence *evidence,
 }
 
 /* Torch's segments are of 512 MiB. */
-static void add_framework(const struct scene *scene, struct gos_evidence *evidence,
-                          struct room *room)
+static void add_torch(const struct scene *scene, struct gos_evidence *evidence)
 {
     uint64_t whole = scene->torch_unused - scene->torch_pieces;
     if (scene->torch_unused == 0)
         return;
-    room->framework = (struct gos_framework_evidence){
+    uint64_t told = scene->torch - scene->torch_untold;
+    evidence->frameworks[evidence->framework_count++] = (struct gos_framework_evidence){
         .name = "torch",
-        .reserved_bytes = scene->torch * MIB,
-        .used_bytes = (scene->torch - scene->torch_unused) * MIB,
-        .active_bytes = (scene->torch - scene->torch_unused) * MIB,
+        .reserved_bytes = told * MIB,
+        .used_bytes = (told - scene->torch_unused) * MIB,
+        .active_bytes = (told - scene->torch_unused) * MIB,
         .inactive_split_bytes = scene->torch_pieces * MIB,
         .map_known = true,
         .segment_count = scene->torch / 512,
@@ -302,8 +319,23 @@ static void add_framework(const struct scene *scene, struct gos_evidence *eviden
         .backend = "native",
         .settings = "",
         .is_late = scene->by == SITE_TORCH};
-    evidence->frameworks = &room->framework;
-    evidence->framework_count = 1;
+}
+
+/* It says what it would give back only where nothing of its is in use. */
+static void add_cupy(const struct scene *scene, struct gos_evidence *evidence)
+{
+    bool all = scene->cupy_unused == scene->cupy;
+    if (scene->cupy_unused == 0)
+        return;
+    evidence->frameworks[evidence->framework_count++] =
+        (struct gos_framework_evidence){.name = "cupy",
+                                        .reserved_bytes = scene->cupy * MIB,
+                                        .used_bytes = (scene->cupy - scene->cupy_unused) * MIB,
+                                        .releasable_known = all,
+                                        .releasable_bytes = all ? scene->cupy * MIB : 0,
+                                        .backend = "",
+                                        .settings = "",
+                                        .is_late = scene->by == SITE_CUPY};
 }
 
 static void add_host(const struct scene *scene, struct gos_evidence *evidence)
@@ -371,6 +403,7 @@ void scene_evidence(const struct scene *scene, struct gos_evidence *evidence)
     memset(evidence, 0, sizeof(*evidence));
     struct room *room = gos_scratch_alloc(&evidence->scratch, sizeof(*room));
     evidence->uses = room->uses;
+    evidence->frameworks = room->frameworks;
     evidence->pools = room->pools;
     evidence->streams = &room->stream;
     evidence->processes = room->processes;
@@ -385,6 +418,9 @@ void scene_evidence(const struct scene *scene, struct gos_evidence *evidence)
     evidence->devices[0].small_lost = scene->smalls_lost;
     evidence->devices[0].driver_total_bytes = scene_total(scene) * MIB;
     evidence->devices[0].driver_free_bytes = scene_free(scene) * MIB;
+    evidence->devices[0].limit_bytes = scene->limit * MIB;
+    evidence->devices[0].withheld_bytes = (scene_really_free(scene) - scene_free(scene)) * MIB;
+    evidence->devices[0].held_bytes = scene->held * MIB;
     add_uses(scene, evidence);
     add_pieces(scene, evidence);
     add_pools(scene, evidence);
@@ -393,7 +429,8 @@ void scene_evidence(const struct scene *scene, struct gos_evidence *evidence)
     add_host(scene, evidence);
     add_variable(scene, evidence, room);
     add_growth(scene, evidence, room);
-    add_framework(scene, evidence, room);
+    add_torch(scene, evidence);
+    add_cupy(scene, evidence);
     add_versions(scene, evidence);
     if (scene->earlier_error) {
         room->event = (struct gos_event){.what = "cuLaunchKernel", .result = scene->earlier_error};

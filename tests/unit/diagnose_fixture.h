@@ -67,17 +67,23 @@ struct scene {
     uint64_t torch_physical;
     uint64_t torch_unused; /* torch's own word of what it holds; 0: it was not asked */
     uint64_t torch_pieces; /* of that, beside live blocks; the rest are whole segments */
+    uint64_t torch_untold; /* of what it holds on our books, beyond its word */
+    uint64_t cupy;
+    uint64_t cupy_unused; /* CuPy's own word; 0: it was not asked */
     uint64_t app;
     enum course course;
     uint64_t managed;
-    uint64_t pieces;       /* live MiB, each alone in its 2 MiB block */
-    uint64_t pool_live;    /* default pool */
-    uint64_t pool_idle;    /* default pool */
-    uint64_t pool_pending; /* default pool, freed on a stream */
-    bool pending_done;     /* the stream has finished, but nobody waited */
-    bool pool_silent;      /* the driver does not tell its attributes */
-    uint64_t pool2_idle;   /* in a second pool that has nothing live */
+    uint64_t pieces;        /* live MiB, each alone in its 2 MiB block */
+    uint64_t pool_live;     /* default pool */
+    uint64_t pool_idle;     /* default pool */
+    uint64_t pool_pending;  /* default pool, freed on a stream */
+    bool pending_done;      /* the stream has finished, but nobody waited */
+    bool pool_silent;       /* the driver does not tell its attributes */
+    uint64_t pool2_idle;    /* in a second pool that has nothing live */
+    uint64_t pool2_foreign; /* in use there, though not on our books */
     uint64_t graph_idle;
+    uint64_t held;  /* in reserve */
+    uint64_t limit; /* GPUOOMSHIM_LIMIT; what it would pass is refused; 0: none */
     uint64_t others;
     uint64_t children;
     uint64_t hidden;
@@ -119,8 +125,12 @@ struct scene {
 /* Fill the evidence; gos_scratch_release(&evidence->scratch) when done. */
 void scene_evidence(const struct scene *scene, struct gos_evidence *evidence);
 
-/* What is free on the scene's device, in MiB. */
+/* What this process has of the scene's device, in MiB. */
+uint64_t scene_own(const struct scene *scene);
+
+/* What is free on the scene's device, in MiB, as the process sees it; and without the limit. */
 uint64_t scene_free(const struct scene *scene);
+uint64_t scene_really_free(const struct scene *scene);
 
 /* Does the text appear in the summary or in a line of evidence (or of advice)? */
 bool verdict_says(const struct gos_verdict *verdict, const char *text);

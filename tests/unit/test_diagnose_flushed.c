@@ -50,6 +50,17 @@ static void less_than_was_missing_proves_nothing(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+static void what_came_back_proves_nothing_where_nothing_was_missing(void **state)
+{
+    const struct scene scene = {.torch = 8192, .ask = 1024 * MIB, .by = SITE_NCCL};
+
+    (void)state;
+    diagnose(&scene);
+    gos_diagnose_flushed(&evidence, &diagnosis, "torch", 2 * MIB);
+    assert_int_equal(diagnosis.verdict.confidence, GOS_CONFIDENCE_LIKELY);
+    gos_scratch_release(&evidence.scratch);
+}
+
 static void what_was_thought_before_comes_second(void **state)
 {
     const struct scene scene = {.app = 15000, .ask = 8192 * MIB, .by = SITE_APP};
@@ -72,6 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(guess_becomes_proof_when_enough_came_back),
         cmocka_unit_test(less_than_was_missing_proves_nothing),
+        cmocka_unit_test(what_came_back_proves_nothing_where_nothing_was_missing),
         cmocka_unit_test(what_was_thought_before_comes_second),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

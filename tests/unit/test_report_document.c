@@ -106,6 +106,34 @@ static void first_screen_tells_what_why_who_and_what_to_do(void **state)
     shape_release(&shape);
 }
 
+static void memory_that_nobody_shows_is_not_said_to_be_held_by_this_process(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("plain");
+    shape.diagnosis.verdict.code = GOS_VERDICT_EXHAUSTED_BY_OTHERS;
+    shape.evidence.process_count = 0;
+    shape.diagnosis.ledgers[0].lines[GOS_LEDGER_HIDDEN].bytes = (int64_t)100 << 30;
+    first_screen(screen);
+    assert_non_null(strstr(screen, "held by    nobody visible 100.00 GiB\n"));
+    shape_release(&shape);
+}
+
+static void failure_told_at_exit_says_when_it_failed(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("plain");
+    shape.evidence.request.wall_ns = (uint64_t)1764471600 * 1000000000u; /* 03:00:00 */
+    shape.evidence.told_wall_ns = shape.evidence.request.wall_ns + (uint64_t)754 * 1000000000u;
+    first_screen(screen);
+    assert_non_null(strstr(screen, "written    at exit, 03:12:34, for a failure at 03:00:00"));
+    char *json = shape_emit(&shape.document, GOS_FORM_JSON, NULL);
+    assert_non_null(strstr(json, "\"memory_of\": \"failure\""));
+    free(json);
+    shape_release(&shape);
+}
+
 static void sites_that_would_read_the_same_are_told_apart(void **state)
 {
     (void)state;
@@ -398,6 +426,8 @@ int main(void)
         cmocka_unit_test(first_screen_has_at_most_fifteen_lines_of_eighty_columns),
         cmocka_unit_test(first_screen_is_clean_for_a_terminal),
         cmocka_unit_test(first_screen_tells_what_why_who_and_what_to_do),
+        cmocka_unit_test(memory_that_nobody_shows_is_not_said_to_be_held_by_this_process),
+        cmocka_unit_test(failure_told_at_exit_says_when_it_failed),
         cmocka_unit_test(sites_that_would_read_the_same_are_told_apart),
         cmocka_unit_test(estimates_are_said_to_be_about),
         cmocka_unit_test(growth_is_a_table_of_lines_and_a_series_in_json),

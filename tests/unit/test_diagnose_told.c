@@ -1,0 +1,94 @@
+/* What a report at exit may still prove of a failure that was put off. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "diagnose_fixture.h"
+
+static struct gos_evidence evidence;
+static struct gos_diagnosis diagnosis;
+
+static const struct gos_verdict *tell(const struct scene *scene, bool is_of_telling)
+{
+    scene_evidence(scene, &evidence);
+    evidence.told_wall_ns = 1;
+    evidence.is_of_telling = is_of_telling;
+    gos_diagnose(&evidence, &diagnosis);
+    return &diagnosis.verdict;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    gos_scratch_release(&evidence.scratch);
+    return 0;
+}
+
+static const struct scene full = {
+    .by = SITE_APP, .kind = GOS_KIND_DEVICE, .app = 12288, .ask = 6 * GIB};
+
+static void memory_of_the_failure_proves(void **state)
+{
+    (void)state;
+    const struct gos_verdict *verdict = tell(&full, false);
+    assert_int_equal(verdict->code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
+    assert_int_equal(verdict->confidence, GOS_CONFIDENCE_PROVEN);
+}
+
+static void memory_of_the_exit_proves_nothing(void **state)
+{
+    (void)state;
+    const struct gos_verdict *verdict = tell(&full, true);
+    assert_int_equal(verdict->code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
+    assert_int_equal(verdict->confidence, GOS_CONFIDENCE_LIKELY);
+    assert_true(verdict_says(verdict, "when the process ended"));
+}
+
+static void host_of_the_exit_proves_nothing_whatever_the_memory_is_of(void **state)
+{
+    (void)state;
+    static const struct scene short_host = {
+        .by = SITE_APP, .kind = GOS_KIND_MANAGED, .ask = 2 * GIB, .address_room = 64};
+    scene_evidence(&short_host, &evidence);
+    gos_diagnose(&evidence, &diagnosis);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_HOST_LIMIT);
+    assert_int_equal(diagnosis.verdict.confidence, GOS_CONFIDENCE_PROVEN);
+    gos_scratch_release(&evidence.scratch);
+    assert_int_equal(tell(&short_host, false)->confidence, GOS_CONFIDENCE_LIKELY);
+}
+
+static void size_that_is_none_stays_proven(void **state)
+{
+    (void)state;
+    static const struct scene absurd = {
+        .by = SITE_APP, .kind = GOS_KIND_DEVICE, .ask = UINT64_MAX - 4095};
+    const struct gos_verdict *verdict = tell(&absurd, true);
+    assert_int_equal(verdict->code, GOS_VERDICT_REQUEST_TOO_LARGE);
+    assert_int_equal(verdict->confidence, GOS_CONFIDENCE_PROVEN);
+}
+
+static void free_memory_of_the_exit_is_not_called_free_now(void **state)
+{
+    (void)state;
+    static const struct scene empty = {.by = SITE_APP, .kind = GOS_KIND_DEVICE, .ask = 2 * GIB};
+    const struct gos_verdict *verdict = tell(&empty, true);
+    assert_int_equal(verdict->code, GOS_VERDICT_UNEXPLAINED);
+    assert_true(verdict_says(verdict, "looked at only when the process ended"));
+    assert_true(verdict_advises(verdict, "gpuoomshim_snapshot"));
+    assert_false(verdict_advises(verdict, "Run the same again"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(memory_of_the_failure_proves, stop),
+        cmocka_unit_test_teardown(memory_of_the_exit_proves_nothing, stop),
+        cmocka_unit_test_teardown(host_of_the_exit_proves_nothing_whatever_the_memory_is_of, stop),
+        cmocka_unit_test_teardown(size_that_is_none_stays_proven, stop),
+        cmocka_unit_test_teardown(free_memory_of_the_exit_is_not_called_free_now, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
