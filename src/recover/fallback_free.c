@@ -172,20 +172,6 @@ static CUresult free_in_order(const struct gos_fallback_memory *memory, CUstream
     return result == CUDA_SUCCESS ? free_now(memory) : result;
 }
 
-/* Also a stream that joined another's capture, of which only the driver knows. */
-static bool is_captured(CUstream stream)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-    if (gos_capture_count() == 0)
-        return false;
-    if (gos_capture_has((uint64_t)(uintptr_t)stream))
-        return true;
-    return gos_driver.cuStreamIsCapturing &&
-           gos_driver.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 /* A captured free is the driver's to refuse: the memory is not the graph's. */
 bool gos_fallback_frees_async_slow(uint64_t address, CUstream stream, CUresult *result)
 {
@@ -193,7 +179,8 @@ bool gos_fallback_frees_async_slow(uint64_t address, CUstream stream, CUresult *
     CUstreamCaptureMode mode;
 
     gos_fallback_sweep();
-    if (!gos_fallback_find(address, &memory) || is_captured(stream) ||
+    if (!gos_fallback_find(address, &memory) ||
+        gos_capture_includes((uint64_t)(uintptr_t)stream, false) ||
         !gos_fallback_take(address, &memory))
         return false;
     gos_thread.depth++;

@@ -78,7 +78,8 @@ static enum gos_capture_state capture_state(const struct gos_call *call)
 {
     if (gos_capture_count() == 0)
         return GOS_CAPTURE_NONE;
-    return gos_place_is_captured(call->stream) ? GOS_CAPTURE_THIS_STREAM : GOS_CAPTURE_ELSEWHERE;
+    return gos_capture_includes(call->stream, call->per_thread) ? GOS_CAPTURE_THIS_STREAM
+                                                                : GOS_CAPTURE_ELSEWHERE;
 }
 
 static struct gos_request describe(const struct gos_call *call, CUresult result)

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from hosts import PROGRAMS
+from hosts import MIB, PROGRAMS
 
 
 def test_closed_stderr_does_not_end_the_program(same, program):
@@ -68,3 +68,16 @@ def test_error_of_a_repeated_launch_is_not_the_hosts(same, program):
 def test_line_on_stderr_names_the_call_as_it_was_written(same, program):
     (line,) = same(program("scenario_4")).lines_of_shim
     assert "cuMemAllocAsync of 8.00 GiB failed: exhausted-by-process" in line
+
+
+def test_captured_stream_that_is_destroyed_does_not_end_recovery(host, program):
+    run = host(program("regress_capture_ends"), "stream")
+    assert run.stdout == "outcome: asked 0\n", run.stderr
+    (step,) = run.report.steps("sync")
+    assert step["result"] == "helped"
+
+
+def test_default_stream_of_one_thread_is_captured_and_that_of_another_is_not(same, program):
+    run = same(program("regress_capture_ends"), "thread")
+    assert run.told("live_bytes") == [8 * MIB]
+    assert run.told("live_count") == [1]
