@@ -1,10 +1,13 @@
 #include "thread.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "loss.h"
 #include "os.h"
+#include "text.h"
 
 /* Numbers are never given out twice, so a pool of short-lived threads may pass this. */
 #define THREAD_MAX 65536
@@ -33,6 +36,25 @@ uint32_t gos_thread_assign_index(void)
 int gos_thread_tid(uint32_t index)
 {
     return index < THREAD_MAX ? atomic_load_explicit(&tids[index], memory_order_relaxed) : 0;
+}
+
+bool gos_thread_is_alive(int tid)
+{
+    char path[48];
+    struct gos_text text = gos_text_on(path, sizeof path);
+
+    gos_text_format(&text, "/proc/self/task/%d/comm", tid);
+    int fd = gos_os.open(path, O_RDONLY, 0);
+    if (fd >= 0)
+        gos_os.close(fd);
+    return fd != -ENOENT;
+}
+
+bool gos_thread_is_gone(uint32_t index)
+{
+    int tid = gos_thread_tid(index);
+
+    return tid != 0 && !gos_thread_is_alive(tid);
 }
 
 static void forget_all(void)

@@ -39,6 +39,13 @@ static inline uint32_t gos_thread_index(void)
 }
 /* Kernel id of the thread with that small number; 0 if unknown. */
 int gos_thread_tid(uint32_t index);
+/*
+ * Has the thread with that small number ended?  False if unknown.  Two system
+ * calls; leaves errno alone.
+ */
+bool gos_thread_is_gone(uint32_t index);
+/* Is there a thread of this process with that kernel id? */
+bool gos_thread_is_alive(int tid);
 /* In a forked child: this thread is number 1 again. */
 void gos_thread_reset_after_fork(void);
 

@@ -1,29 +1,15 @@
 #include "deferred.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "../base/lock.h"
-#include "../base/os.h"
-#include "../base/text.h"
+#include "../base/thread.h"
 
 #define DEFERRED_MAX 8
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_REPORT);
 static struct gos_request deferred[DEFERRED_MAX]; /* .api NULL: free */
-
-static bool is_alive(int tid)
-{
-    char path[48];
-    struct gos_text text = gos_text_on(path, sizeof path);
-
-    gos_text_format(&text, "/proc/self/task/%d/comm", tid);
-    int fd = gos_os.open(path, O_RDONLY, 0);
-    if (fd >= 0)
-        gos_os.close(fd);
-    return fd >= 0;
-}
 
 static struct gos_request *of_thread(int tid)
 {
@@ -39,7 +25,7 @@ static struct gos_request *unused(void)
         if (!deferred[i].api)
             return &deferred[i];
     for (size_t i = 0; i < DEFERRED_MAX; i++)
-        if (!is_alive(deferred[i].tid))
+        if (!gos_thread_is_alive(deferred[i].tid))
             return &deferred[i];
     return NULL;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../base/lock.h"
 #include "../base/log.h"
 #include "../base/loss.h"
 #include "../base/memory.h"
@@ -29,6 +28,7 @@
 #include "episode.h"
 #include "framework_view.h"
 #include "place.h"
+#include "turn.h"
 
 /* From the first failure of a call to its report, and on until its episode ends. */
 struct gos_failure {
@@ -41,13 +41,10 @@ struct gos_failure {
 };
 
 /*
- * One failure at a time is looked into.  This is the one lock that is held
- * across driver calls; it is taken only here, by failing threads, and never
- * while another lock of ours is held.  Threads that fail together share the
- * outcome of the first: what recovered memory for it may serve them, and where
- * nothing helped, its report tells of them all.
+ * Threads that fail together share the outcome of the first: what recovered
+ * memory for it may serve them, and where nothing helped, its report tells of
+ * them all.
  */
-static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_EPISODE);
 static struct {
     uint64_t ended_ns;
     uint64_t freed_count; /* of the registry, then */
@@ -256,7 +253,7 @@ static void give_turn_back(struct gos_failure *failure, bool recovered)
     last_story.kind = request->kind;
     last_story.refusal = request->refusal;
     last_story.recovered = recovered;
-    gos_lock_release(&turn);
+    gos_turn_give_back();
 }
 
 /* Codes with which the allocation itself is not at fault and that are worth a report. */
@@ -279,7 +276,7 @@ static bool tell(struct gos_call *call, const struct gos_request *request, bool 
 
     if (!failure) {
         if (has_turn)
-            gos_lock_release(&turn);
+            gos_turn_give_back();
         return false;
     }
     failure->holds_turn = has_turn;
@@ -302,14 +299,14 @@ static bool wait_for_turn(void)
     if (most_ns > IN_ALLOCATOR_NS && gos_flush_caller_is_in_allocator())
         most_ns = IN_ALLOCATOR_NS;
     void *released = gos_gil_release();
-    bool taken = gos_lock_acquire_within(&turn, most_ns);
+    bool taken = gos_turn_take_within(most_ns);
     gos_gil_retake(released);
     return taken;
 }
 
 static bool take_turn(void)
 {
-    return gos_lock_try(&turn) || wait_for_turn();
+    return gos_turn_try() || wait_for_turn();
 }
 
 static bool first_failure(struct gos_call *call, CUresult result)
@@ -325,7 +322,7 @@ static bool first_failure(struct gos_call *call, CUresult result)
     if (!has_turn || !is_told_already(&request, call->shared))
         return tell(call, &request, has_turn);
     call->shared = last_story.recovered;
-    gos_lock_release(&turn);
+    gos_turn_give_back();
     return call->shared;
 }
 
@@ -547,7 +544,7 @@ void gos_failure_at_exit(void)
 
 void gos_failure_reset_after_fork(void)
 {
-    gos_lock_reset(&turn);
+    gos_turn_reset_after_fork();
     gos_view_reset_after_fork();
     gos_ladder_reset_after_fork();
     last_story.ended_ns = 0;

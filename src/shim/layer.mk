@@ -32,5 +32,6 @@ shim_sources := \
     public.c \
     rehearsal.c \
     state.c \
+    turn.c \
     watched.c \
     wrapper.c

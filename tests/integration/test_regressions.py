@@ -81,3 +81,11 @@ def test_default_stream_of_one_thread_is_captured_and_that_of_another_is_not(sam
     run = same(program("regress_capture_ends"), "thread")
     assert run.told("live_bytes") == [8 * MIB]
     assert run.told("live_count") == [1]
+
+
+def test_thread_that_ends_inside_a_failing_call_leaves_recovery_to_others(same, program):
+    run = same(program("regress_thread_ends"), env={"GPUOOMSHIM_RETRY_BUDGET": "40s",
+                                                    "GPUOOMSHIM_FLUSH_BUDGET": "40s"})
+    assert run.told("waited_ms")[0] < 20000
+    (step,) = run.reports[-1].steps("flush")
+    assert step["result"] == "no help"  # asked again, in its own turn
