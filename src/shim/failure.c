@@ -28,6 +28,7 @@
 #include "episode.h"
 #include "framework_view.h"
 #include "place.h"
+#include "stack_room.h"
 #include "turn.h"
 
 /* From the first failure of a call to its report, and on until its episode ends. */
@@ -116,9 +117,18 @@ static void note(const struct gos_request *request)
                                       .bytes = request->bytes});
 }
 
+static bool has_room(void)
+{
+    bool has = gos_stack_has_room();
+
+    if (!has)
+        gos_log(GOS_LOG_NOTICE, "a failure was not looked into: its thread's stack is too small");
+    return has;
+}
+
 static struct gos_failure *open_failure(const struct gos_request *request)
 {
-    struct gos_failure *failure = gos_memory_alloc(sizeof *failure);
+    struct gos_failure *failure = has_room() ? gos_memory_alloc(sizeof *failure) : NULL;
 
     if (!failure) {
         gos_loss_count(GOS_LOSS_REPORT);

@@ -89,3 +89,11 @@ def test_thread_that_ends_inside_a_failing_call_leaves_recovery_to_others(same, 
     assert run.told("waited_ms")[0] < 20000
     (step,) = run.reports[-1].steps("flush")
     assert step["result"] == "no help"  # asked again, in its own turn
+
+
+def test_failure_on_a_small_stack_is_left_alone_and_counted(same, program):
+    run = same(program("regress_small_stack"))
+    assert run.code == 0
+    assert "its thread's stack is too small" in run.stderr
+    assert run.report.outcome == "failed"
+    assert any("reports not written" in line for line in run.report.json["incomplete"])
