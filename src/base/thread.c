@@ -1,8 +1,11 @@
 #include "thread.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 
 #include "os.h"
+#include "text.h"
 
 __thread struct gos_thread gos_thread __attribute__((tls_model("initial-exec")));
 
@@ -13,6 +16,18 @@ uint32_t gos_thread_assign_index(void)
     gos_thread.index = atomic_fetch_add_explicit(&last_index, 1, memory_order_relaxed) + 1;
     gos_thread.tid = gos_os.tid();
     return gos_thread.index;
+}
+
+bool gos_thread_is_alive(int tid)
+{
+    char path[48];
+    struct gos_text text = gos_text_on(path, sizeof path);
+
+    gos_text_format(&text, "/proc/self/task/%d/comm", tid);
+    int fd = gos_os.open(path, O_RDONLY, 0);
+    if (fd >= 0)
+        gos_os.close(fd);
+    return fd != -ENOENT;
 }
 
 void gos_thread_reset_after_fork(void)

@@ -37,6 +37,8 @@ static inline uint32_t gos_thread_index(void)
 
     return __builtin_expect(index != 0, 1) ? index : gos_thread_assign_index();
 }
+/* Is there a thread of this process with that kernel id?  Two system calls; leaves errno alone. */
+bool gos_thread_is_alive(int tid);
 /* In a forked child: this thread is number 1 again. */
 void gos_thread_reset_after_fork(void);
 

@@ -49,10 +49,22 @@ static uint64_t at_least_one(size_t extent)
     return extent ? extent : 1;
 }
 
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
 /* Compressed texels come in squares of four by four. */
 static uint64_t texels(size_t extent, bool compressed)
 {
-    return compressed ? (at_least_one(extent) + 3) / 4 * 4 : at_least_one(extent);
+    return compressed ? plus(at_least_one(extent), 3) / 4 * 4 : at_least_one(extent);
 }
 
 uint64_t gos_array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
@@ -61,9 +73,11 @@ uint64_t gos_array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
         return 0;
     unsigned int format = (unsigned int)descriptor->Format;
     bool compressed = is_compressed(format);
-    uint64_t area = texels(descriptor->Width, compressed) * texels(descriptor->Height, compressed);
-    return (area * at_least_one(descriptor->Depth) * bits_of(format, descriptor->NumChannels) + 7) /
-           8;
+    uint64_t area =
+        times(texels(descriptor->Width, compressed), texels(descriptor->Height, compressed));
+    uint64_t bits = times(times(area, at_least_one(descriptor->Depth)),
+                          bits_of(format, descriptor->NumChannels));
+    return bits / 8 + (bits % 8 != 0);
 }
 
 /* Layers stay as many as they are; what is deep gets half as deep. */
@@ -83,7 +97,7 @@ uint64_t gos_array_mipmapped_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, un
         return 0;
     CUDA_ARRAY3D_DESCRIPTOR level = *descriptor;
     for (unsigned int i = 0; i < levels && i < 8 * sizeof(size_t); i++) {
-        bytes += gos_array_bytes(&level);
+        bytes = plus(bytes, gos_array_bytes(&level));
         halve(&level);
     }
     return bytes;

@@ -1,6 +1,7 @@
 /*
  * How much memory an array needs, from its descriptor: elements times their
- * size, without the driver's padding.  Pure; hook context.
+ * size, without the driver's padding.  What no 64 bits can count is at least
+ * 2^61.  Pure; hook context.
  *
  * 0 where that memory is not the array's own: sparse arrays and those with
  * deferred mapping get theirs by cuMemMapArrayAsync.  A format that is newer

@@ -44,6 +44,7 @@
     CALL(cuMemRelease, cuMemRelease, PFN_cuMemRelease_v10020)                                      \
     CALL(cuMemAlloc, cuMemAlloc_v2, PFN_cuMemAlloc_v3020)                                          \
     CALL(cuMemFree, cuMemFree_v2, PFN_cuMemFree_v3020)                                             \
+    CALL(cuMemFreeAsync, cuMemFreeAsync, PFN_cuMemFreeAsync_v11020)                                \
     CALL(cuMemAllocManaged, cuMemAllocManaged, PFN_cuMemAllocManaged_v6000)                        \
     CALL(cuMemHostAlloc, cuMemHostAlloc, PFN_cuMemHostAlloc_v2020)                                 \
     CALL(cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2,                                  \

@@ -13,6 +13,7 @@
 /* Whose the helper is; a futex. */
 enum { FREE, CLAIMED, BUSY, LOOSE, DONE, ABANDONED };
 static _Atomic uint32_t phase;
+static _Atomic int claimer; /* thread id of whoever claimed it last; 0: nobody */
 static void (*work_now)(void);
 
 /* The C library's own: 32 and 33 carry cancellation and setuid to each thread. */
@@ -28,9 +29,25 @@ static bool change(uint32_t from, uint32_t to)
     return atomic_compare_exchange_strong(&phase, &from, to);
 }
 
+/* One that ended while it had the helper (its GIL never came back) does not release it. */
+static bool inherit(void)
+{
+    uint32_t now = atomic_load(&phase);
+    int last = atomic_load(&claimer);
+
+    if ((now != CLAIMED && now != DONE) || !last || gos_thread_is_alive(last) ||
+        !atomic_compare_exchange_strong(&claimer, &last, gos_os.tid()))
+        return false;
+    atomic_store(&phase, CLAIMED);
+    return true;
+}
+
 bool gos_helper_claim(void)
 {
-    return change(FREE, CLAIMED);
+    if (!change(FREE, CLAIMED))
+        return inherit();
+    atomic_store(&claimer, gos_os.tid());
+    return true;
 }
 
 bool gos_helper_claim_within(uint64_t timeout_ns)
@@ -51,6 +68,7 @@ bool gos_helper_claim_within(uint64_t timeout_ns)
 
 void gos_helper_release(void)
 {
+    atomic_store(&claimer, 0);
     atomic_store(&phase, FREE);
     gos_os.futex_wake((uint32_t *)&phase, INT32_MAX);
 }

@@ -39,7 +39,7 @@ static enum gos_kind kind_of(const struct gos_call *call, const struct gos_place
 {
     if (call->kind != GOS_KIND_POOL)
         return (enum gos_kind)call->kind;
-    if (gos_place_is_captured(call->stream))
+    if (gos_capture_includes(call->stream, call->per_thread))
         return GOS_KIND_GRAPH;
     if (place->is_managed)
         return GOS_KIND_MANAGED;

@@ -1,12 +1,10 @@
 #include "deferred.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "../base/lock.h"
-#include "../base/os.h"
-#include "../base/text.h"
+#include "../base/thread.h"
 #include "moment.h"
 
 #define DEFERRED_MAX 8
@@ -16,18 +14,6 @@ static struct deferred {
     struct gos_request request;    /* .api NULL: free */
     struct gos_evidence *evidence; /* of its moment, or NULL */
 } deferred[DEFERRED_MAX];
-
-static bool is_alive(int tid)
-{
-    char path[48];
-    struct gos_text text = gos_text_on(path, sizeof path);
-
-    gos_text_format(&text, "/proc/self/task/%d/comm", tid);
-    int fd = gos_os.open(path, O_RDONLY, 0);
-    if (fd >= 0)
-        gos_os.close(fd);
-    return fd >= 0;
-}
 
 static struct deferred *of_thread(int tid)
 {
@@ -43,7 +29,7 @@ static struct deferred *unused(void)
         if (!deferred[i].request.api)
             return &deferred[i];
     for (size_t i = 0; i < DEFERRED_MAX; i++)
-        if (!is_alive(deferred[i].request.tid))
+        if (!gos_thread_is_alive(deferred[i].request.tid))
             return &deferred[i];
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../base/log.h"
 #include "../base/loss.h"
 #include "../base/memory.h"
 #include "../base/options.h"
@@ -25,6 +26,7 @@
 #include "moment.h"
 #include "notice.h"
 #include "place.h"
+#include "stack_room.h"
 #include "turn.h"
 
 /* From the first failure of a call to its report, and on until its episode ends. */
@@ -55,7 +57,8 @@ static enum gos_capture_state capture_state(const struct gos_call *call)
 {
     if (gos_capture_count() == 0)
         return GOS_CAPTURE_NONE;
-    return gos_place_is_captured(call->stream) ? GOS_CAPTURE_THIS_STREAM : GOS_CAPTURE_ELSEWHERE;
+    return gos_capture_includes(call->stream, call->per_thread) ? GOS_CAPTURE_THIS_STREAM
+                                                                : GOS_CAPTURE_ELSEWHERE;
 }
 
 static struct gos_request describe(const struct gos_call *call, CUresult result)
@@ -95,11 +98,20 @@ static void note(const struct gos_request *request)
                                       .bytes = request->bytes});
 }
 
+static bool has_room(void)
+{
+    bool has = gos_stack_has_room();
+
+    if (!has)
+        gos_log(GOS_LOG_NOTICE, "a failure was not looked into: its thread's stack is too small");
+    return has;
+}
+
 /* The moment is taken over; NULL: what is seen now. */
 static struct gos_failure *open_failure(const struct gos_request *request,
                                         struct gos_evidence *moment)
 {
-    struct gos_failure *failure = gos_memory_alloc(sizeof *failure);
+    struct gos_failure *failure = has_room() ? gos_memory_alloc(sizeof *failure) : NULL;
 
     if (!failure) {
         gos_moment_free(moment);

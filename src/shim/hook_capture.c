@@ -7,16 +7,23 @@
 #include "../cuda/driver.h"
 #include "../track/pool.h"
 #include "../track/stream_use.h"
+#include "place.h"
 
 static uint64_t number(CUstream stream)
 {
     return (uint64_t)(uintptr_t)stream;
 }
 
+/* Stream 0 of the other ABI is a stream of the calling thread. */
+static CUstream own(CUstream stream)
+{
+    return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
 static CUresult began(CUresult result, CUstream stream)
 {
     if (result == CUDA_SUCCESS && gos_shim_active())
-        gos_capture_began(number(stream));
+        gos_capture_began(number(stream), gos_place_context_of_stream(number(stream)));
     return result;
 }
 
@@ -40,24 +47,46 @@ static CUresult ended(CUresult result, CUstream stream)
     return result;
 }
 
-/* Before the driver: afterwards the handle may already be another thread's new stream. */
-static void forget(CUstream stream)
+static bool is_created(CUstream stream)
 {
-    if (gos_shim_active())
+    return stream != NULL && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+}
+
+/*
+ * Before the driver: afterwards the handle may already be another thread's new
+ * stream.  True when a capture ends with it.
+ */
+static bool forget(CUstream stream)
+{
+    bool was_captured = false;
+
+    if (gos_shim_active() && is_created(stream)) {
         gos_pending_stream_destroyed(number(stream));
+        was_captured = gos_capture_has(number(stream)) && gos_capture_ended(number(stream));
+    }
     gos_stream_use_wait(number(stream));
+    return was_captured;
+}
+
+static CUresult destroyed(CUresult result, CUstream stream, bool was_captured)
+{
+    if (was_captured && result != CUDA_SUCCESS)
+        gos_capture_began(number(stream), gos_place_context_of_stream(number(stream)));
+    return result;
 }
 
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
-    forget(hStream);
-    return GOS_REAL(cuStreamDestroy_v2)(hStream);
+    bool was_captured = forget(hStream);
+
+    return destroyed(GOS_REAL(cuStreamDestroy_v2)(hStream), hStream, was_captured);
 }
 
 CUresult CUDAAPI cuStreamDestroy(CUstream hStream)
 {
-    forget(hStream);
-    return GOS_REAL(cuStreamDestroy)(hStream);
+    bool was_captured = forget(hStream);
+
+    return destroyed(GOS_REAL(cuStreamDestroy)(hStream), hStream, was_captured);
 }
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream)
@@ -67,7 +96,7 @@ CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream)
 
 CUresult CUDAAPI cuStreamBeginCapture_ptsz(CUstream hStream)
 {
-    return began(GOS_REAL(cuStreamBeginCapture_ptsz)(hStream), hStream);
+    return began(GOS_REAL(cuStreamBeginCapture_ptsz)(hStream), own(hStream));
 }
 
 CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
@@ -77,7 +106,7 @@ CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode m
 
 CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode)
 {
-    return began(GOS_REAL(cuStreamBeginCapture_v2_ptsz)(hStream, mode), hStream);
+    return began(GOS_REAL(cuStreamBeginCapture_v2_ptsz)(hStream, mode), own(hStream));
 }
 
 #if CUDA_VERSION >= 12030
@@ -98,7 +127,7 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGra
 {
     return began(GOS_REAL(cuStreamBeginCaptureToGraph_ptsz)(hStream, hGraph, dependencies,
                                                             dependencyData, numDependencies, mode),
-                 hStream);
+                 own(hStream));
 }
 #endif
 
@@ -118,12 +147,12 @@ CUresult CUDAAPI cuStreamBeginCaptureToCig_ptsz(CUstream hStream,
                                                 CUstreamCigCaptureParams *streamCigCaptureParams)
 {
     return began(GOS_REAL(cuStreamBeginCaptureToCig_ptsz)(hStream, streamCigCaptureParams),
-                 hStream);
+                 own(hStream));
 }
 
 CUresult CUDAAPI cuStreamEndCaptureToCig_ptsz(CUstream hStream)
 {
-    return ended(GOS_REAL(cuStreamEndCaptureToCig_ptsz)(hStream), hStream);
+    return ended(GOS_REAL(cuStreamEndCaptureToCig_ptsz)(hStream), own(hStream));
 }
 #endif
 
@@ -145,7 +174,7 @@ CUresult CUDAAPI cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCa
 {
     return began(
         GOS_REAL(cuStreamBeginRecaptureToGraph_ptsz)(hStream, mode, hGraph, callbackFunc, userData),
-        hStream);
+        own(hStream));
 }
 #endif
 
@@ -156,5 +185,5 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 
 CUresult CUDAAPI cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
 {
-    return ended(GOS_REAL(cuStreamEndCapture_ptsz)(hStream, phGraph), hStream);
+    return ended(GOS_REAL(cuStreamEndCapture_ptsz)(hStream, phGraph), own(hStream));
 }

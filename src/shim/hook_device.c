@@ -46,12 +46,19 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
     return gos_call_made(&call, result, written_v1(dptr, result));
 }
 
+static uint64_t pitched(size_t width_bytes, size_t height)
+{
+    uint64_t bytes;
+
+    return __builtin_mul_overflow(width_bytes, height, &bytes) ? UINT64_MAX : bytes;
+}
+
 /* What the rows take is known only afterwards; before, the width without padding stands. */
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
                                     size_t Height, unsigned int ElementSizeBytes)
 {
     struct gos_call call =
-        gos_call_begin(GOS_EP_cuMemAllocPitch_v2, GOS_KIND_DEVICE, WidthInBytes * Height);
+        gos_call_begin(GOS_EP_cuMemAllocPitch_v2, GOS_KIND_DEVICE, pitched(WidthInBytes, Height));
     CUresult result;
 
     do

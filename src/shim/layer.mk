@@ -33,6 +33,7 @@ shim_sources := \
     place.c \
     public.c \
     rehearsal.c \
+    stack_room.c \
     state.c \
     turn.c \
     watched.c \

@@ -192,16 +192,3 @@ uint64_t gos_place_context_of_stream(uint64_t stream)
         ask_about(stream, 0);
     return last_stream.place.context;
 }
-
-bool gos_place_is_captured(uint64_t stream)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-    if (gos_capture_count() == 0)
-        return false;
-    if (gos_capture_has(stream))
-        return true;
-    return gos_driver.cuStreamIsCapturing &&
-           gos_driver.cuStreamIsCapturing((CUstream)(uintptr_t)stream, &status) == CUDA_SUCCESS &&
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
-}

@@ -30,7 +30,4 @@ const struct gos_place *gos_place_of_stream(uint64_t stream, uint64_t pool);
 /* Likewise, the context that the stream belongs to; the current one for a default stream. */
 uint64_t gos_place_context_of_stream(uint64_t stream);
 
-/* Is the stream being captured?  One relaxed load while nothing is captured anywhere. */
-bool gos_place_is_captured(uint64_t stream);
-
 #endif

@@ -103,7 +103,7 @@ static uint32_t device_of(const struct gos_call *call)
     if (call->kind != GOS_KIND_POOL)
         return call->device == GOS_DEVICE_CURRENT ? gos_place_of_context()->device
                                                   : (uint32_t)call->device;
-    if (gos_place_is_captured(call->stream) || is_imported(call->pool))
+    if (gos_capture_includes(call->stream, call->per_thread) || is_imported(call->pool))
         return GOS_DEVICE_HOST; /* a node of a graph takes its memory when it is launched */
     return gos_place_of_stream(call->stream, call->pool)->device;
 }

@@ -1,6 +1,9 @@
 #include "turn.h"
 
+#include <stdatomic.h>
+
 #include "../base/lock.h"
+#include "../base/lock_order.h"
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../base/thread.h"
@@ -10,6 +13,7 @@
 #include "../track/registry.h"
 
 static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_EPISODE);
+static _Atomic int owner; /* thread id; 0: nobody, or one that is just taking it */
 static struct {
     uint64_t ended_ns;
     uint64_t freed_count; /* of the registry, then */
@@ -22,6 +26,47 @@ static struct {
     bool recovered;
 } last_story; /* guarded by the lock */
 
+/* How long to wait before looking again whether who has the turn still lives. */
+#define LOOK_NS 100000000u
+
+static bool note_taken(bool taken)
+{
+    if (taken)
+        atomic_store(&owner, gos_os.tid());
+    return taken;
+}
+
+/* The lock stays held; only one can follow the same owner. */
+static bool inherit(void)
+{
+    int last = atomic_load(&owner);
+
+    if (!last || gos_thread_is_alive(last) ||
+        !atomic_compare_exchange_strong(&owner, &last, gos_os.tid()))
+        return false;
+    gos_lock_order_taken(&turn);
+    return true;
+}
+
+static bool take_or_inherit(uint64_t timeout_ns)
+{
+    return inherit() || note_taken(gos_lock_acquire_within(&turn, timeout_ns));
+}
+
+static bool take_within(uint64_t timeout_ns)
+{
+    for (; timeout_ns > LOOK_NS; timeout_ns -= LOOK_NS)
+        if (take_or_inherit(LOOK_NS))
+            return true;
+    return take_or_inherit(timeout_ns);
+}
+
+static void give_back(void)
+{
+    atomic_store(&owner, 0);
+    gos_lock_release(&turn);
+}
+
 /* Inside a framework's allocator nobody waits longer, for its lock may be what the other needs. */
 #define IN_ALLOCATOR_NS 200000000u
 
@@ -33,14 +78,14 @@ static bool wait_for_turn(void)
     if (most_ns > IN_ALLOCATOR_NS && gos_flush_caller_is_in_allocator())
         most_ns = IN_ALLOCATOR_NS;
     void *released = gos_gil_release();
-    bool taken = gos_lock_acquire_within(&turn, most_ns);
+    bool taken = take_within(most_ns);
     gos_gil_retake(released);
     return taken;
 }
 
 bool gos_turn_take(void)
 {
-    return gos_lock_try(&turn) || wait_for_turn();
+    return note_taken(gos_lock_try(&turn)) || wait_for_turn();
 }
 
 /* Threads that "fail together" do not all do so before the first one's story ends. */
@@ -89,19 +134,20 @@ void gos_turn_end(const struct gos_request *request, bool recovered)
     last_story.kind = request->kind;
     last_story.refusal = request->refusal;
     last_story.recovered = recovered;
-    gos_lock_release(&turn);
+    give_back();
 }
 
 bool gos_turn_pass(void)
 {
     bool recovered = last_story.recovered;
 
-    gos_lock_release(&turn);
+    give_back();
     return recovered;
 }
 
 void gos_turn_reset_after_fork(void)
 {
+    atomic_store(&owner, 0);
     gos_lock_reset(&turn);
     last_story.ended_ns = 0;
 }

@@ -1,7 +1,9 @@
 /*
  * One failure at a time is looked into: whose turn it is.
  *
- * This is the one lock that is held across driver calls; it is taken only by
+ * This is the one lock that is held across driver calls, and across waits for
+ * the GIL, where a thread can come to its end (the interpreter is ending, it is
+ * cancelled): then the next that wants the turn inherits it.  It is taken only by
  * failing threads, and never while another lock of ours is held.  Threads that
  * fail together share the outcome of the first: what recovered memory for it
  * may serve them, and where nothing helped, its report tells of them all.

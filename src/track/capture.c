@@ -5,10 +5,12 @@
 
 #include "../base/lock.h"
 #include "../base/loss.h"
+#include "../cuda/driver.h"
 
 /* Several threads can each capture a stream of the same number: the per-thread default stream. */
 static struct {
     uint64_t stream;
+    uint64_t context;
     unsigned count; /* 0: free */
 } captures[GOS_CAPTURE_MAX];
 
@@ -21,6 +23,16 @@ static size_t row_of(uint64_t stream)
     size_t i = 0;
 
     while (i < GOS_CAPTURE_MAX && !(captures[i].count && captures[i].stream == stream))
+        i++;
+    return i;
+}
+
+static size_t row_in(uint64_t stream, uint64_t context)
+{
+    size_t i = 0;
+
+    while (i < GOS_CAPTURE_MAX &&
+           !(captures[i].count && captures[i].stream == stream && captures[i].context == context))
         i++;
     return i;
 }
@@ -42,9 +54,9 @@ static void change_total(unsigned change)
     atomic_store_explicit(&gos_capture_total, now + change, memory_order_relaxed);
 }
 
-static void begin(uint64_t stream)
+static void begin(uint64_t stream, uint64_t context)
 {
-    size_t row = row_of(stream);
+    size_t row = row_in(stream, context);
 
     if (row == GOS_CAPTURE_MAX)
         row = free_row();
@@ -53,19 +65,19 @@ static void begin(uint64_t stream)
         gos_loss_count(GOS_LOSS_TABLE);
     } else {
         captures[row].stream = stream;
+        captures[row].context = context;
         captures[row].count++;
     }
     change_total(1);
 }
 
-void gos_capture_began(uint64_t stream)
+void gos_capture_began(uint64_t stream, uint64_t context)
 {
     gos_lock_acquire(&lock);
-    begin(stream);
+    begin(stream, context);
     gos_lock_release(&lock);
 }
 
-/* False for a capture whose beginning we did not see. */
 static bool end(uint64_t stream)
 {
     size_t row = row_of(stream);
@@ -79,11 +91,29 @@ static bool end(uint64_t stream)
     return true;
 }
 
-void gos_capture_ended(uint64_t stream)
+bool gos_capture_ended(uint64_t stream)
 {
+    bool ended;
+
     gos_lock_acquire(&lock);
-    if (end(stream))
+    ended = end(stream);
+    if (ended)
         change_total(-1u);
+    gos_lock_release(&lock);
+    return ended;
+}
+
+void gos_capture_context_ended(uint64_t context)
+{
+    if (gos_capture_count() == 0)
+        return;
+    gos_lock_acquire(&lock);
+    for (size_t i = 0; i < GOS_CAPTURE_MAX; i++) {
+        if (captures[i].count == 0 || captures[i].context != context)
+            continue;
+        change_total(0u - captures[i].count);
+        captures[i].count = 0;
+    }
     gos_lock_release(&lock);
 }
 
@@ -97,6 +127,26 @@ bool gos_capture_has(uint64_t stream)
     has = row_of(stream) < GOS_CAPTURE_MAX;
     gos_lock_release(&lock);
     return has;
+}
+
+static bool driver_says_captured(uint64_t stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    return gos_driver.cuStreamIsCapturing &&
+           gos_driver.cuStreamIsCapturing((CUstream)(uintptr_t)stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool gos_capture_includes(uint64_t stream, bool per_thread)
+{
+    const uint64_t own = (uint64_t)(uintptr_t)CU_STREAM_PER_THREAD;
+
+    if (gos_capture_count() == 0)
+        return false;
+    if (stream == 0 && per_thread)
+        stream = own;
+    return (stream != own && gos_capture_has(stream)) || driver_says_captured(stream);
 }
 
 void gos_capture_reset_after_fork(void)

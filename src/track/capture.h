@@ -1,6 +1,8 @@
 /*
  * Stream captures in progress anywhere in the process.
  *
+ * A capture ends by its call, or with its stream or context.
+ *
  * Hook context: yes.  While nothing is captured, asking costs one load.
  */
 #ifndef GOS_TRACK_CAPTURE_H
@@ -13,14 +15,24 @@
 /* Captures that are known by their stream; more are only counted. */
 #define GOS_CAPTURE_MAX 256
 
-void gos_capture_began(uint64_t stream);
-void gos_capture_ended(uint64_t stream);
+/* The stream as the driver's default ABI takes it; the context is that of the stream. */
+void gos_capture_began(uint64_t stream, uint64_t context);
+/* False for a capture whose beginning we did not see. */
+bool gos_capture_ended(uint64_t stream);
+void gos_capture_context_ended(uint64_t context);
 extern _Atomic unsigned gos_capture_total;
 static inline unsigned gos_capture_count(void)
 {
     return atomic_load_explicit(&gos_capture_total, memory_order_relaxed);
 }
 bool gos_capture_has(uint64_t stream);
+
+/*
+ * Is the calling thread's stream being captured?  Asks the driver about streams
+ * that may have joined another's capture, and about the per-thread default
+ * stream, of which each thread has its own (per_thread: stream 0 is that).
+ */
+bool gos_capture_includes(uint64_t stream, bool per_thread);
 
 void gos_capture_reset_after_fork(void); /* by gos_pool_reset_after_fork */
 

@@ -1,5 +1,6 @@
 #include "context.h"
 
+#include "capture.h"
 #include "handle_map.h"
 #include "pending.h"
 
@@ -66,6 +67,7 @@ bool gos_context_any_on(uint32_t device)
 void gos_context_destroyed(uint64_t context)
 {
     gos_pending_context_destroyed(context);
+    gos_capture_context_ended(context);
     gos_handle_map_remove(&contexts, context);
 }
 

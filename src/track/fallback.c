@@ -7,7 +7,13 @@ enum { FREE, BUSY };
 
 static struct row {
     _Atomic uint64_t address;
-    struct gos_fallback_memory memory;
+    struct gos_fallback_memory memory; /* for who made it BUSY, and who frees the address */
+    /* Of the memory, for those who only look. */
+    _Atomic uint64_t bytes;
+    _Atomic uint64_t context;
+    _Atomic uint64_t event;
+    _Atomic uint32_t device;
+    _Atomic uint32_t way;
 } rows[GOS_FALLBACK_MAX];
 
 _Atomic uint32_t gos_fallback_count;
@@ -27,12 +33,22 @@ static bool change(struct row *row, uint64_t from, uint64_t to)
     return atomic_compare_exchange_strong(&row->address, &from, to);
 }
 
+static void fill(struct row *row, const struct gos_fallback_memory *memory)
+{
+    row->memory = *memory;
+    atomic_store(&row->bytes, memory->bytes);
+    atomic_store(&row->context, memory->context);
+    atomic_store(&row->event, memory->event);
+    atomic_store(&row->device, memory->device);
+    atomic_store(&row->way, memory->way);
+}
+
 bool gos_fallback_add(const struct gos_fallback_memory *memory)
 {
     for (size_t i = 0; i < GOS_FALLBACK_MAX; i++) {
         if (!change(&rows[i], FREE, BUSY))
             continue;
-        rows[i].memory = *memory;
+        fill(&rows[i], memory);
         atomic_fetch_add(&gos_fallback_count, 1);
         atomic_store(&rows[i].address, memory->address);
         return true;
@@ -50,7 +66,7 @@ static void empty(struct row *row)
 static struct row *find(uint64_t address)
 {
     for (size_t i = 0; address > BUSY && i < GOS_FALLBACK_MAX; i++)
-        if (atomic_load(&rows[i].address) == address && rows[i].memory.event == 0)
+        if (atomic_load(&rows[i].address) == address && atomic_load(&rows[i].event) == 0)
             return &rows[i];
     return NULL;
 }
@@ -80,7 +96,7 @@ static bool take_if_over(struct row *row, bool (*is_over)(uint64_t event),
 {
     uint64_t address = atomic_load(&row->address);
 
-    if (address <= BUSY || row->memory.event == 0 || !change(row, address, BUSY))
+    if (address <= BUSY || atomic_load(&row->event) == 0 || !change(row, address, BUSY))
         return false;
     *taken = row->memory;
     if (taken->event != 0 && is_over(taken->event)) {
@@ -99,17 +115,26 @@ bool gos_fallback_take_freed(bool (*is_over)(uint64_t event), struct gos_fallbac
     return false;
 }
 
+/* What is read of a row that changes hands meanwhile may be of both. */
+static void add_if_of(const struct row *row, uint32_t device, enum gos_fallback way,
+                      struct gos_total *total)
+{
+    uint64_t address = atomic_load(&row->address);
+    uint64_t bytes = atomic_load(&row->bytes);
+
+    if (address <= BUSY || atomic_load(&row->device) != device || atomic_load(&row->way) != way ||
+        atomic_load(&row->address) != address)
+        return;
+    total->live_bytes += bytes;
+    total->live_count++;
+}
+
 struct gos_total gos_fallback_total(uint32_t device, enum gos_fallback way)
 {
     struct gos_total total = {0, 0};
 
-    for (size_t i = 0; i < GOS_FALLBACK_MAX; i++) {
-        const struct gos_fallback_memory *memory = &rows[i].memory;
-        if (atomic_load(&rows[i].address) <= BUSY || memory->device != device || memory->way != way)
-            continue;
-        total.live_bytes += memory->bytes;
-        total.live_count++;
-    }
+    for (size_t i = 0; i < GOS_FALLBACK_MAX; i++)
+        add_if_of(&rows[i], device, way, &total);
     return total;
 }
 
@@ -117,7 +142,8 @@ void gos_fallback_context_ended(uint64_t context)
 {
     for (size_t i = 0; atomic_load(&gos_fallback_count) > 0 && i < GOS_FALLBACK_MAX; i++) {
         uint64_t address = atomic_load(&rows[i].address);
-        if (address > BUSY && rows[i].memory.context == context && change(&rows[i], address, BUSY))
+        if (address > BUSY && atomic_load(&rows[i].context) == context &&
+            change(&rows[i], address, BUSY))
             empty(&rows[i]);
     }
 }

@@ -192,6 +192,35 @@ def test_stream_ordered_request_may_be_served_by_plain_memory(situation, how):
     assert run.told("live_count") == [3, 1]
 
 
+@pytest.mark.parametrize("way, freed_by", [("managed", "cuMemFree_v2"), ("host", "cuMemFreeHost")])
+@pytest.mark.parametrize("moment, outcomes_of_frees", [
+    ("without", ["free 201", "free in order 0"]),
+    ("without_async", ["free in order 201", "free 0"]),
+    ("joined", ["refused while captured: 1", "end of capture 0", "free 0"]),
+    ("elsewhere", ["free in order 0"]),
+    ("late", ["free in order 0"]),
+])
+def test_fallback_is_freed_once_and_in_time(situation, tmp_path, way, freed_by, moment,
+                                            outcomes_of_frees):
+    """After a free that was refused, in a capture, for another context's stream, without one."""
+    trace = tmp_path / "trace"
+    run = situation(f"regress_fallback_frees {moment}",
+                    {"GPUOOMSHIM_FALLBACK": way, "GPUOOMSHIM_EXIT_REPORT": "1",
+                     "GPUSIM_MEMORY": "4096", "GPUSIM_DEVICES": "2", "GPUSIM_TRACE": str(trace)})
+    assert run.code == 0, run.stdout + run.stderr
+    assert outcomes(run) == ["asked 0", *outcomes_of_frees]
+    calls = trace.read_text().splitlines()
+    others = {"cuMemFree_v2": 2, "cuMemFreeHost": 0}  # of the rest and the last memory
+    others["cuMemFree_v2"] += moment == "late"  # of NULL
+    assert calls.count(f"{freed_by} 0") == others[freed_by] + 1
+    end = next((i for i, call in enumerate(calls) if call.startswith("cuDevicePrimaryCtxReset")),
+               len(calls))
+    assert not [call for call in calls[end:] if call.startswith("cuEvent")]
+    at_exit = run.reports[-1]
+    assert at_exit.json["fallback"] == []
+    assert sum(at_exit.live_bytes_by_kind().values()) == 0
+
+
 def test_ways_are_tried_in_order_and_each_says_why_not(situation):
     run = situation("recovery async", {"GPUOOMSHIM_FALLBACK": "host,managed,async-to-sync",
                                        "GPUOOMSHIM_FALLBACK_LIMIT": "0"})

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from hosts import PROGRAMS
+from hosts import MIB, PROGRAMS
 
 
 def test_closed_stderr_does_not_end_the_program(same, program):
@@ -75,3 +75,32 @@ def test_child_of_a_fork_while_a_thread_was_in_the_loader_ends(same, program):
     assert "allocation in the child 3\n" in run.stdout
     assert "child ended with 0\n" in run.stdout
     assert run.report.code == "forked"
+
+
+def test_captured_stream_that_is_destroyed_does_not_end_recovery(host, program):
+    run = host(program("regress_capture_ends"), "stream")
+    assert run.stdout == "outcome: asked 0\n", run.stderr
+    (step,) = run.report.steps("sync")
+    assert step["result"] == "helped"
+
+
+def test_default_stream_of_one_thread_is_captured_and_that_of_another_is_not(same, program):
+    run = same(program("regress_capture_ends"), "thread")
+    assert run.told("live_bytes") == [8 * MIB]
+    assert run.told("live_count") == [1]
+
+
+def test_thread_that_ends_inside_a_failing_call_leaves_recovery_to_others(same, program):
+    run = same(program("regress_thread_ends"), env={"GPUOOMSHIM_RETRY_BUDGET": "40s",
+                                                    "GPUOOMSHIM_FLUSH_BUDGET": "40s"})
+    assert run.told("waited_ms")[0] < 20000
+    (step,) = run.reports[-1].steps("flush")
+    assert step["result"] == "no help"  # asked again, in its own turn
+
+
+def test_failure_on_a_small_stack_is_left_alone_and_counted(same, program):
+    run = same(program("regress_small_stack"))
+    assert run.code == 0
+    assert "its thread's stack is too small" in run.stderr
+    assert run.report.outcome == "failed"
+    assert any("reports not written" in line for line in run.report.json["incomplete"])

@@ -1,1 +1,1 @@
-stress_tests += stress_history stress_pending stress_registry
+stress_tests += stress_fallback stress_history stress_pending stress_registry

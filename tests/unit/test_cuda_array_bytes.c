@@ -103,6 +103,20 @@ static void absurd_number_of_levels_ends(void **state)
     assert_true(gos_array_mipmapped_bytes(&flat, 0xffffffff) < 100);
 }
 
+static void extents_beyond_counting_are_large(void **state)
+{
+    CUDA_ARRAY3D_DESCRIPTOR odd = array(SIZE_MAX, 1, 0, CU_AD_FORMAT_FLOAT, 4);
+    CUDA_ARRAY3D_DESCRIPTOR square =
+        array((size_t)1 << 32, (size_t)1 << 32, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1);
+    CUDA_ARRAY3D_DESCRIPTOR compressed = array(SIZE_MAX, 4, 0, (CUarray_format)0x91, 1);
+
+    (void)state;
+    assert_true(gos_array_bytes(&odd) >= 1ull << 61);
+    assert_true(gos_array_bytes(&square) >= 1ull << 61);
+    assert_true(gos_array_bytes(&compressed) >= 1ull << 61);
+    assert_true(gos_array_mipmapped_bytes(&square, 64) >= 1ull << 61);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +129,7 @@ int main(void)
         cmocka_unit_test(levels_halve_down_to_one_texel),
         cmocka_unit_test(layers_are_not_halved),
         cmocka_unit_test(absurd_number_of_levels_ends),
+        cmocka_unit_test(extents_beyond_counting_are_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

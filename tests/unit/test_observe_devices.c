@@ -204,7 +204,7 @@ static void pools_are_asked_in_relaxed_mode_and_the_mode_is_put_back(void **stat
 {
     (void)state;
     assert_true(gos_pool_seen(&(struct gos_pool_info){.pool = 0xAAA}));
-    gos_capture_began(0x99);
+    gos_capture_began(0x99, 0xc0);
     gos_observe(&evidence, NULL, GOS_OBSERVE_ALL);
     gos_capture_ended(0x99);
     assert_true(evidence.pools[0].attributes_known);
@@ -217,7 +217,7 @@ static void without_relaxed_mode_a_capture_is_left_alone(void **state)
     (void)state;
     gos_driver.cuThreadExchangeStreamCaptureMode = NULL;
     assert_true(gos_pool_seen(&(struct gos_pool_info){.pool = 0xAAA}));
-    gos_capture_began(0x99);
+    gos_capture_began(0x99, 0xc0);
     gos_observe(&evidence, NULL, GOS_OBSERVE_ALL);
     gos_capture_ended(0x99);
     assert_int_equal(fake_gpu.pool_calls, 0);

@@ -104,7 +104,7 @@ static void nothing_is_asked_while_anything_is_captured(void **state)
 {
     (void)state;
     free_in_order(0x51, 0, false);
-    gos_capture_began(0x99);
+    gos_capture_began(0x99, 0xc0);
     gos_streams_observe(&evidence, true);
     gos_capture_ended(0x99);
     assert_int_equal(fake_gpu.query_calls, 0);

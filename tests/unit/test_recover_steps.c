@@ -182,7 +182,7 @@ static void reserve_that_was_given_up_comes_back_a_while_later_and_with_room(voi
 static void reserve_is_not_taken_beside_a_capture_or_from_another_device(void **state)
 {
     (void)state;
-    gos_capture_began(0x99);
+    gos_capture_began(0x99, 0xc0);
     take();
     gos_capture_ended(0x99);
     current_device++;

@@ -36,7 +36,7 @@ static void use_everything(void)
     gos_home_intern(&home);
     gos_pool_seen(&pool);
     gos_context_seen(0xc0, 1);
-    gos_capture_began(0x5000);
+    gos_capture_began(0x5000, 0xc0);
     gos_pending_add(&freed);
     gos_event_add(&event);
 }

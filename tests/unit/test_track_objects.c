@@ -165,8 +165,8 @@ static void captures_are_known_by_stream(void **state)
 {
     (void)state;
     assert_int_equal(gos_capture_count(), 0);
-    gos_capture_began(0x5000);
-    gos_capture_began(0x6000);
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_began(0x6000, 0xc0);
     assert_int_equal(gos_capture_count(), 2);
     assert_true(gos_capture_has(0x5000));
     assert_false(gos_capture_has(0x7000));
@@ -178,8 +178,8 @@ static void captures_are_known_by_stream(void **state)
 static void two_threads_capture_the_same_number(void **state)
 {
     (void)state;
-    gos_capture_began(2);
-    gos_capture_began(2);
+    gos_capture_began(2, 0xc0);
+    gos_capture_began(2, 0xc0);
     gos_capture_ended(2);
     assert_true(gos_capture_has(2));
     gos_capture_ended(2);
@@ -194,11 +194,25 @@ static void end_of_an_unseen_capture_counts_nothing_down(void **state)
     assert_int_equal(gos_capture_count(), 0);
 }
 
+static void captures_end_with_their_context(void **state)
+{
+    (void)state;
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_began(2, 0xc0);
+    gos_capture_began(2, 0xc1);
+    gos_capture_began(2, 0xc0);
+    gos_context_destroyed(0xc0);
+    assert_int_equal(gos_capture_count(), 1);
+    assert_true(gos_capture_has(2));
+    assert_true(gos_capture_ended(2));
+    assert_false(gos_capture_ended(2));
+}
+
 static void captures_too_many_are_still_counted(void **state)
 {
     (void)state;
     for (uint64_t i = 0; i < GOS_CAPTURE_MAX + 3; i++)
-        gos_capture_began(i);
+        gos_capture_began(i, 0xc0);
     assert_int_equal(gos_capture_count(), GOS_CAPTURE_MAX + 3);
     for (uint64_t i = 0; i < GOS_CAPTURE_MAX + 3; i++)
         gos_capture_ended(i);
@@ -292,6 +306,7 @@ int main(void)
         TEST(captures_are_known_by_stream),
         TEST(two_threads_capture_the_same_number),
         TEST(end_of_an_unseen_capture_counts_nothing_down),
+        TEST(captures_end_with_their_context),
         TEST(captures_too_many_are_still_counted),
         TEST(equal_homes_have_one_number),
         TEST(home_of_all_zeroes_is_a_home),
