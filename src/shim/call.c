@@ -173,8 +173,11 @@ CUresult gos_free_end(struct gos_free *free, CUresult result)
     int saved = errno;
 
     if (is_refused(result)) {
-        if (free->known)
+        if (free->known) {
+            gos_thread.depth++;
             gos_registry_restore(&free->gone);
+            gos_thread.depth--;
+        }
         if (gos_call_tracks())
             gos_call_note((enum gos_entrypoint)free->entry, result);
     } else if (!free->known && free->address && gos_call_tracks()) {
@@ -196,6 +199,7 @@ CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream str
 {
     if (result == CUDA_SUCCESS && is_pending(free)) {
         int saved = errno;
+        gos_thread.depth++; /* a signal handler that frees must not meet our lock */
         gos_pending_add(&(struct gos_pending){
             .stream = (uint64_t)(uintptr_t)stream,
             .context = gos_place_context_of_stream((uint64_t)(uintptr_t)stream),
@@ -203,6 +207,7 @@ CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream str
             .per_thread = per_thread,
             .bytes = free->gone.bytes,
             .count = 1});
+        gos_thread.depth--;
         errno = saved;
     }
     return gos_free_end(free, result);
