@@ -52,18 +52,18 @@ step() {
 }
 
 # begin NAME COMMAND…: in the background; taken up by: counted NAME finished NAME
-declare -A begun
+declare -A in_background
 begin() {
     local name=$1 file
     file=$(log_of "begun $1")
     shift
     "$@" >"$file" 2>&1 </dev/null &
-    begun[$name]=$!
+    in_background[$name]=$!
 }
 
 finished() {
     local status
-    wait "${begun[$1]}"
+    wait "${in_background[$1]}"
     status=$?
     cat "$(log_of "begun $1")"
     return $status
