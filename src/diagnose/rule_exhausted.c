@@ -211,7 +211,7 @@ static uint64_t opaque_bytes(const struct gos_situation *s)
         if (gos_library_caches(diagnosis->holders[i].name))
             bytes = gos_plus(bytes, gos_beyond(diagnosis->holders[i].live_bytes,
                                                spoken_of(s, diagnosis->holders[i].name)));
-    return bytes;
+    return gos_beyond(bytes, s->device->unmapped_physical_bytes); /* no segment yet */
 }
 
 static bool holders_are_complete(const struct gos_diagnosis *diagnosis)
@@ -292,6 +292,19 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
         gos_advise_torch_pieces(s, verdict);
 }
 
+/* A segment is made of several pieces, all of them before the first is mapped [torch's source]. */
+static void say_burst(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (s->request->kind != GOS_KIND_PHYSICAL || s->device->unmapped_physical_bytes == 0)
+        return;
+    gos_verdict_say(verdict,
+                    gos_wording(s->evidence,
+                                "The process has made %s of physical memory that nothing maps yet: "
+                                "if that is for the same segment, more than %s was wanted.",
+                                amount(s, s->device->unmapped_physical_bytes),
+                                amount(s, s->asked_bytes)));
+}
+
 /* A context that loads every kernel takes memory before the program asks for any. */
 #define LARGE_CONTEXT_BYTES (1ull << 30)
 
@@ -328,6 +341,7 @@ bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_first(s, verdict);
     say_top_sites(s, verdict);
+    say_burst(s, verdict);
     gos_verdict_say_growth(s, verdict);
     advise_loading(s, verdict);
     if (s->neighbours_bytes + s->hidden_bytes)

@@ -25,6 +25,8 @@ static __thread struct {
     uint32_t survivable_count; /* failures that this place has survived before */
     uint32_t failure_count;
     uint32_t same_size_count;
+    uint64_t made_bytes; /* of physical memory since the last failure, by made_entry; 0: none */
+    const char *made_entry;
     bool trusted; /* put off only because of what was learned */
     bool told;    /* it has surfaced */
 } episode __attribute__((tls_model("initial-exec")));
@@ -189,6 +191,7 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request)
     if (request->bytes != episode.last.bytes)
         episode.same_size_count = 0;
     episode.last = *request;
+    episode.made_bytes = 0; /* the burst that it belongs to has failed as a whole */
     episode.failure_count++;
     request->caller_retries = known_attempts > 1 || episode.survivable_count > 0;
     request->attempts = ++episode.same_size_count;
@@ -223,20 +226,39 @@ static bool is_retry(uint64_t bytes, const char *entry)
            gos_os.monotonic_ns() - episode.last.monotonic_ns < RETRY_NS;
 }
 
-/*
- * Something much smaller that fits says nothing about the failed request; half
- * of it does: callers that shrink their request settle in that range.
- */
-void gos_episode_closed_by(uint64_t bytes, const char *entry)
+static void close_by(uint64_t bytes, const char *entry)
 {
-    if (bytes < episode.last.bytes / 2)
-        return;
     gos_episode_open = 0;
     gos_deferred_clear(episode.last.tid);
     if (is_retry(bytes, entry))
         gos_habit_learn(episode.place, episode.failure_count);
     atomic_fetch_add(&survived_count, episode.failure_count);
     end_as(take_kept(FATE_SURVIVED), FATE_SURVIVED);
+}
+
+/*
+ * Something much smaller that fits says nothing about the failed request; half
+ * of it does: callers that shrink their request settle in that range.
+ *
+ * A segment is made of several pieces of physical memory, and mapped when it has
+ * them all [torch's source]: one piece says nothing before that.
+ */
+void gos_episode_closed_by(uint64_t bytes, const char *entry)
+{
+    if (bytes < episode.last.bytes / 2)
+        return;
+    if (episode.last.kind == GOS_KIND_PHYSICAL) {
+        episode.made_bytes = bytes;
+        episode.made_entry = entry;
+        return;
+    }
+    close_by(bytes, entry);
+}
+
+void gos_episode_mapped(void)
+{
+    if (episode.last.kind == GOS_KIND_PHYSICAL && episode.made_bytes > 0)
+        close_by(episode.made_bytes, episode.made_entry);
 }
 
 void gos_episode_recovered(void)

@@ -33,8 +33,13 @@ bool gos_episode_is_new(void);
 /* Does this thread have an open episode? */
 extern __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec")));
 
-/* With one open: the caller's own allocation of so many bytes, by that entry point, succeeded. */
+/*
+ * With one open: the caller's own allocation of so many bytes, by that entry point, succeeded.
+ * Physical memory closes it only when it is mapped.
+ */
 void gos_episode_closed_by(uint64_t bytes, const char *entry);
+/* With one open: this thread has mapped physical memory. */
+void gos_episode_mapped(void);
 
 /* With one open: the failed call itself succeeded, with help. */
 void gos_episode_recovered(void);

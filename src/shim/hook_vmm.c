@@ -11,6 +11,7 @@
 #include "../track/history.h"
 #include "../track/unwind.h"
 #include "../track/vmm.h"
+#include "episode.h"
 #include "place.h"
 
 static int16_t device_of(const CUmemAllocationProp *prop)
@@ -86,6 +87,8 @@ static void note_mapped(CUdeviceptr ptr, size_t size, CUmemGenericAllocationHand
 
     gos_thread.depth++;
     gos_vmm_mapped(ptr, size, handle, gos_unwind_site());
+    if (gos_episode_open)
+        gos_episode_mapped();
     gos_thread.depth--;
     errno = saved;
 }

@@ -101,6 +101,20 @@ def test_who_asks_for_less_and_less_is_left_alone(same, program):
     assert run.files == [] and run.lines_of_shim == []
 
 
+def test_segment_that_grows_after_a_flush_is_left_alone(same, program):
+    run = same(program("segments"), PROGRAMS / "libc10_segments.so", "survives")
+    assert outcomes(run) == ["grown 0"] * 3
+    assert run.told("survived") == [3]
+    assert run.files == [] and run.lines_of_shim == []
+
+
+def test_segment_that_cannot_grow_is_told_at_that_moment(same, program):
+    run = same(program("segments"), PROGRAMS / "libc10_segments.so", "fails")
+    assert outcomes(run) == ["too large 2", "with less in use 0"]
+    assert run.report.code == "exhausted-by-process"
+    assert run.report.ledger()["live_device"] > run.report.device()["total_bytes"] // 2
+
+
 def test_every_kind_is_counted_and_nothing_remains(same, program):
     run = same(program("alloc_kinds"))
     alive, freed = run.told("live_bytes")

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 import gpu_machine
-from gpu_hosts import ACT, FILL, FIRST_KERNEL, outcomes, values
+from gpu_hosts import ACT, DRIVER, FILL, FIRST_KERNEL, outcomes, values
 from hosts import MIB, PROGRAMS
 
 
@@ -64,10 +64,18 @@ def test_steps_end_as_on_the_simulated_device(host, program):
     assert [step["result"] for step in run.report.steps("sync")] == ["no help"]
 
 
+# All that is free is taken past torch, so that no cache can serve, and no call fails before.
+FULL = DRIVER + FILL + """
+def fill():
+    leave(2)
+"""
+
+
 @pytest.mark.gib(4)
 def test_reserve_lets_a_kernel_be_loaded_when_the_device_is_full(host, python_file):
-    path = python_file(FILL + FIRST_KERNEL + ACT, ["torch"])
+    path = python_file(FULL + FIRST_KERNEL + ACT, ["torch"])
     plenty = values(host(sys.executable, path, "plenty", preload=False))
+    assert outcomes(host(sys.executable, path, "full", preload=False))[0].startswith("failed")
     run = host(sys.executable, path, "full",
                env={"GPUOOMSHIM_RESERVE": "256MiB", "GPUOOMSHIM_RETRY": "reserve"})
     assert values(run) == pytest.approx(plenty, rel=1e-4)
@@ -84,7 +92,9 @@ ones = torch.full((1 << 20,), float(rank + 1)).cuda()
 used = fill()
 dist.all_reduce(ones)
 torch.cuda.synchronize()
-print("outcome: rank %d value %s" % (rank, float(ones[:4].cpu().sum())), flush=True)
+# One write for the whole line: both ranks write to the same pipe.
+sys.stdout.write("outcome: rank %d value %s\n" % (rank, float(ones[:4].cpu().sum())))
+sys.stdout.flush()
 dist.destroy_process_group()
 """
 

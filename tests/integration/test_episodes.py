@@ -1,7 +1,7 @@
 """Callers that are seen to retry are left alone the next time, and lost failures are told."""
 import pytest
 
-from hosts import MIB
+from hosts import MIB, PROGRAMS
 
 
 def outcomes(run):
@@ -58,3 +58,23 @@ def test_each_thread_that_failed_for_good_is_told(same, program):
 def test_without_native_stacks_nothing_is_learned(same, program):
     run = same(program("retries"), "same", env={"GPUOOMSHIM_STACK": "python"})
     assert [report.outcome for report in run.reports] == ["recovered-by-caller"] * 3
+
+
+# torch's expandable segments are made piece by piece, and given up piece by piece.
+
+def test_segment_that_grows_after_a_flush_is_left_alone(same, program):
+    run = same(program("segments"), PROGRAMS / "libc10_segments.so", "survives")
+    assert outcomes(run) == ["outcome: grown 0"] * 3
+    assert run.files == [] and run.lines_of_shim == []
+    assert run.told("survived") == [3]
+
+
+def test_segment_that_cannot_grow_is_told_at_that_moment(same, program):
+    run = same(program("segments"), PROGRAMS / "libc10_segments.so", "fails")
+    assert outcomes(run) == ["outcome: too large 2", "outcome: with less in use 0"]
+    report = run.report
+    # It went on, and what it was refused it got later.
+    assert (report.code, report.outcome) == ("exhausted-by-process", "recovered-by-caller")
+    assert report.json["request"]["attempts"] == 2
+    assert report.ledger()["live_device"] > report.device()["total_bytes"] // 2
+    assert "3.38 GiB of physical memory that nothing maps yet" in report.text

@@ -4,7 +4,7 @@
 driver_hosts := address_limit alloc_kinds capture_cached churn fail_together flush_callback forked \
                 gives_up growth leak pending_kinds recovery refused_answers refused_free \
                 rehearse_inject rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 \
-                scenario_8 xla_shape
+                scenario_8 segments xla_shape
 # Strange stacks: one way to reach the driver is enough.
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
                stack_stub_python stack_tags stack_threads
@@ -63,8 +63,11 @@ $(programs_dir)/lookup: tests/programs/lookup.c
 	$(quiet)$(build_host) -rdynamic -ldl
 
 # Stand-ins that bear the names of the libraries they stand for.
-programs += $(programs_dir)/libc10_cuda.so $(programs_dir)/libnccl.so.2 $(programs_dir)/xla_extension.so
+programs += $(programs_dir)/libc10_cuda.so $(programs_dir)/libc10_segments.so \
+            $(programs_dir)/libnccl.so.2 $(programs_dir)/xla_extension.so
 $(programs_dir)/xla_extension.so: tests/programs/stub_xla.c
+$(programs_dir)/libc10_segments.so: tests/programs/stub_segments.c
+$(programs_dir)/xla_extension.so $(programs_dir)/libc10_segments.so:
 	$(say) HOST $@
 	$(quiet)$(build_host) -shared -fPIC -Wl,-soname,$(@F)
 $(programs_dir)/libc10_cuda.so: tests/programs/stub_torch.c | $(cudart_link_dir)/libcudart.so.13

@@ -67,6 +67,33 @@ static void what_is_given_back_can_be_borrowed(void **state)
     assert_null(gos_episode_borrow(ticket));
 }
 
+static enum gos_episode_answer piece_fails(uint64_t at_ns)
+{
+    struct gos_request request = {.api = "cuMemCreate",
+                                  .kind = GOS_KIND_PHYSICAL,
+                                  .bytes_known = true,
+                                  .bytes = 20,
+                                  .requester_module = UINT32_MAX,
+                                  .monotonic_ns = at_ns};
+    return gos_episode_failed(&request);
+}
+
+static void pieces_that_nothing_maps_are_no_answer(void **state)
+{
+    (void)state;
+    assert_int_equal(piece_fails(1), GOS_EPISODE_SURFACES);
+    gos_episode_give_back(gos_episode_keep(&failures[0]));
+    gos_episode_closed_by(20, "cuMemCreate");
+    assert_int_equal(piece_fails(2), GOS_EPISODE_AGAIN);
+    assert_int_equal(failures[0].survived_count, 0);
+    gos_episode_mapped(); /* of before the second failure: no piece was made since */
+    assert_int_equal(piece_fails(3), GOS_EPISODE_AGAIN);
+    gos_episode_closed_by(20, "cuMemCreate");
+    gos_episode_mapped();
+    assert_int_equal(failures[0].survived_count, 1);
+    assert_int_equal(piece_fails(4), GOS_EPISODE_SURFACES);
+}
+
 static void survival_while_it_is_lent_is_told_when_it_comes_back(void **state)
 {
     (void)state;
@@ -144,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_given_back_can_be_borrowed),
+        TEST(pieces_that_nothing_maps_are_no_answer),
         TEST(survival_while_it_is_lent_is_told_when_it_comes_back),
         TEST(another_story_while_it_is_lent_frees_it_when_it_comes_back),
         TEST(without_an_episode_nothing_is_kept),
