@@ -162,14 +162,26 @@ static const char *pieces_words(const struct gos_situation *s,
                        amount(s, framework->largest_free_bytes));
 }
 
+/*
+ * How much of what is unused would do.  What fails with physical memory is one
+ * piece of a segment: how large that was to be is not known, but that all
+ * pieces made so far belong to it is likely.
+ */
+static uint64_t enough_bytes(const struct gos_situation *s, bool serving)
+{
+    if (!serving || s->request->kind != GOS_KIND_PHYSICAL)
+        return s->missing_bytes;
+    return gos_plus(s->asked_bytes, s->device->unmapped_physical_bytes);
+}
+
 /* Only torch tells pieces from whole segments. */
 static bool is_in_pieces(const struct gos_situation *s,
                          const struct gos_framework_evidence *framework, bool serving)
 {
-    if (gos_framework_idle_bytes(framework) < s->missing_bytes)
+    if (gos_framework_idle_bytes(framework) < enough_bytes(s, serving))
         return false;
     if (serving && framework->map_known)
-        return framework->largest_free_bytes < s->asked_bytes;
+        return framework->piece_count > 1 && framework->largest_free_bytes < s->asked_bytes;
     if (serving)
         return framework->inactive_split_bytes >= s->missing_bytes;
     return gos_framework_givable_bytes(framework) < s->missing_bytes &&

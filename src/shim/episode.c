@@ -167,10 +167,10 @@ static bool is_put_off(uint32_t known_attempts)
 }
 
 /* Which attempt is the last can be told of callers that give up after a known number of them. */
-static void put_off(const struct gos_request *request, uint32_t known_attempts)
+static void put_off(const struct gos_request *request)
 {
     struct gos_evidence *evidence = gos_deferred_take_evidence(request->tid);
-    bool cannot_tell = episode.trusted || known_attempts == GOS_HABIT_ENDLESS;
+    bool cannot_tell = episode.trusted || gos_habit_is_vague(request);
 
     if (cannot_tell) {
         evidence = gos_moment_take(request, evidence);
@@ -196,7 +196,7 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request)
     request->caller_retries = known_attempts > 1 || episode.survivable_count > 0;
     request->attempts = ++episode.same_size_count;
     if (is_put_off(known_attempts)) {
-        put_off(request, known_attempts);
+        put_off(request);
         return GOS_EPISODE_DEFER;
     }
     gos_deferred_clear(request->tid);

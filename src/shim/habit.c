@@ -13,18 +13,21 @@
 /*
  * How often each library asks for the same size before it gives up [read in
  * their sources]: torch frees its cache once; CuPy frees its pool, then
- * collects garbage; XLA asks for nine tenths, again and again, so its last
- * attempt cannot be told and surfaces only when the process ends.
+ * collects garbage, but asks only once where its pool is switched off; XLA asks
+ * for nine tenths, again and again, so its last attempt cannot be told and
+ * surfaces only when the process ends.
  */
 static const struct {
     const char *library;
     uint32_t attempts;
+    bool vague;
 } known[] = {
-    {"torch", 2},
-    {"cupy", 3},
-    {"jax", GOS_HABIT_ENDLESS},
-    {"tensorflow", GOS_HABIT_ENDLESS},
+    {"torch", 2, false},
+    {"cupy", 3, true},
+    {"jax", GOS_HABIT_ENDLESS, true},
+    {"tensorflow", GOS_HABIT_ENDLESS, true},
 };
+#define KNOWN_MAX (sizeof known / sizeof known[0])
 
 /* A program may have one function through which everything is allocated: its callers count too. */
 #define PLACE_FRAMES 3
@@ -54,14 +57,31 @@ static const char *library_of(const struct gos_request *request)
     return module ? gos_library_name(module->path) : "";
 }
 
-uint32_t gos_habit_attempts(const struct gos_request *request)
+/* torch has nothing to free where the driver's pool is its cache (cudaMallocAsync). */
+static size_t find_known(const struct gos_request *request)
 {
     const char *library = may_be_repeated(request->kind) ? library_of(request) : "";
+    size_t i = 0;
 
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i].library, library) == 0)
-            return known[i].attempts;
-    return 1;
+    if (request->kind == GOS_KIND_POOL && strcmp(library, "torch") == 0)
+        return KNOWN_MAX;
+    while (i < KNOWN_MAX && strcmp(known[i].library, library) != 0)
+        i++;
+    return i;
+}
+
+uint32_t gos_habit_attempts(const struct gos_request *request)
+{
+    size_t i = find_known(request);
+
+    return i < KNOWN_MAX ? known[i].attempts : 1;
+}
+
+bool gos_habit_is_vague(const struct gos_request *request)
+{
+    size_t i = find_known(request);
+
+    return i < KNOWN_MAX && known[i].vague;
 }
 
 /* Who calls through an interpreter is not known by the frame that calls for it. */

@@ -13,6 +13,7 @@
 #ifndef GOS_SHIM_HABIT_H
 #define GOS_SHIM_HABIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../observe/evidence.h"
@@ -22,6 +23,9 @@
 
 /* How often the requesting library asks for one size before it gives up; 1: not known to retry. */
 uint32_t gos_habit_attempts(const struct gos_request *request);
+
+/* May it give up earlier than that? */
+bool gos_habit_is_vague(const struct gos_request *request);
 
 /*
  * Where the request was made: the call in the library that asked, and the next

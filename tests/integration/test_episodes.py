@@ -78,3 +78,19 @@ def test_segment_that_cannot_grow_is_told_at_that_moment(same, program):
     assert report.json["request"]["attempts"] == 2
     assert report.ledger()["live_device"] > report.device()["total_bytes"] // 2
     assert "3.38 GiB of physical memory that nothing maps yet" in report.text
+
+
+# --- a framework without a cache of its own asks once --------------------------------------------
+
+@pytest.mark.parametrize("library, how", [("libc10_once.so", "async"), ("libcupy_once.so", "sync")])
+def test_framework_that_asks_once_is_told_with_what_was_held_then(same, program, library, how):
+    run = same(program("asks_once"), PROGRAMS / library, how)
+    assert outcomes(run) == ["outcome: asked 2"]
+    assert (run.report.code, run.report.outcome) == ("exhausted-by-process", "failed")
+    assert run.report.ledger()["live_device"] > run.report.device()["total_bytes"] // 2
+
+
+def test_torch_on_the_drivers_pool_is_helped_at_its_first_failure(same, program):
+    report = same(program("asks_once"), PROGRAMS / "libc10_once.so", "async").report
+    assert not report.json["request"]["caller_retries"]
+    assert "at exit" not in report.text

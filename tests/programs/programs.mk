@@ -1,7 +1,7 @@
 # Small hosts, one situation each.  Every driver host is built three times, once
 # for each way to reach the driver; runtime hosts link cudart.
 
-driver_hosts := address_limit alloc_kinds capture_cached churn fail_together flush_callback forked \
+driver_hosts := address_limit alloc_kinds asks_once capture_cached churn fail_together flush_callback forked \
                 gives_up growth leak pending_kinds recovery refused_answers refused_free \
                 rehearse_inject rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 \
                 scenario_8 segments xla_shape
@@ -64,10 +64,13 @@ $(programs_dir)/lookup: tests/programs/lookup.c
 
 # Stand-ins that bear the names of the libraries they stand for.
 programs += $(programs_dir)/libc10_cuda.so $(programs_dir)/libc10_segments.so \
+            $(programs_dir)/libc10_once.so $(programs_dir)/libcupy_once.so \
             $(programs_dir)/libnccl.so.2 $(programs_dir)/xla_extension.so
 $(programs_dir)/xla_extension.so: tests/programs/stub_xla.c
 $(programs_dir)/libc10_segments.so: tests/programs/stub_segments.c
-$(programs_dir)/xla_extension.so $(programs_dir)/libc10_segments.so:
+$(programs_dir)/libc10_once.so $(programs_dir)/libcupy_once.so: tests/programs/stub_once.c
+$(programs_dir)/xla_extension.so $(programs_dir)/libc10_segments.so $(programs_dir)/libc10_once.so \
+$(programs_dir)/libcupy_once.so:
 	$(say) HOST $@
 	$(quiet)$(build_host) -shared -fPIC -Wl,-soname,$(@F)
 $(programs_dir)/libc10_cuda.so: tests/programs/stub_torch.c | $(cudart_link_dir)/libcudart.so.13

@@ -269,6 +269,37 @@ static void pieces_are_told_to_others_as_well(void **state)
     close_view(&view);
 }
 
+/* One handle of 20 MiB fails; 220 MiB of the same segment are made already. */
+static void pieces_that_are_too_few_for_the_segment_are_none(void **state)
+{
+    (void)state;
+    const struct scene handle_fails = {.torch = 15800, .ask = 96 * MIB, .by = SITE_TORCH};
+    struct look view = {.frameworks = {torch_in(30, 512, 30, 506)}}; /* 180 MiB unused */
+
+    scene_evidence(&handle_fails, &view.evidence);
+    view.evidence.frameworks = view.frameworks;
+    view.evidence.framework_count = 1;
+    view.evidence.request.kind = GOS_KIND_PHYSICAL;
+    gos_diagnose(&view.evidence, &view.diagnosis);
+    assert_int_equal(verdict_of(&view)->code, GOS_VERDICT_FRAGMENTED);
+    view.evidence.devices[0].unmapped_physical_bytes = 220 * MIB;
+    gos_diagnose(&view.evidence, &view.diagnosis);
+    assert_int_equal(verdict_of(&view)->code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
+    assert_true(verdict_says(verdict_of(&view), "220.0 MiB of physical memory that nothing maps"));
+    close_view(&view);
+}
+
+static void one_piece_is_not_in_pieces(void **state)
+{
+    (void)state;
+    struct look view = {.frameworks = {torch_in(1, 15360, 1, 14336)}};
+    const struct scene asks = {.torch = 15360, .ask = 1200 * MIB, .by = SITE_TORCH};
+
+    see(&view, &asks, 1);
+    assert_int_equal(verdict_of(&view)->code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
+    close_view(&view);
+}
+
 static void a_block_that_would_do_is_no_fragmentation(void **state)
 {
     (void)state;
@@ -388,6 +419,8 @@ int main(void)
         cmocka_unit_test(a_hair_more_than_what_is_missing_is_no_proof),
         cmocka_unit_test(pieces_are_told_to_the_framework_that_asked),
         cmocka_unit_test(pieces_are_told_to_others_as_well),
+        cmocka_unit_test(pieces_that_are_too_few_for_the_segment_are_none),
+        cmocka_unit_test(one_piece_is_not_in_pieces),
         cmocka_unit_test(a_block_that_would_do_is_no_fragmentation),
         cmocka_unit_test(too_little_that_is_unused_leaves_the_process),
         cmocka_unit_test(settings_that_are_on_are_not_advised),
