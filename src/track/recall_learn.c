@@ -7,10 +7,11 @@
 /* A realigned frame keeps the address of its end this close below its frame pointer. */
 #define REALIGNED_BYTES 64
 
-struct lesson {
-    struct gos_recall_entry *entry;
+struct walk {
+    struct gos_recall_lesson *lesson;
     const uintptr_t *addresses;
     uint32_t count;
+    uint32_t own;
     uint32_t done; /* frames that were found so far */
     bool has_failed;
     struct gos_unwinder_frame last;
@@ -25,25 +26,27 @@ __attribute__((no_sanitize("address"))) static uintptr_t word_at(uintptr_t place
 }
 
 /* The saved registers of frames inside the capture lie in no place that stays. */
-static bool is_kept(const struct gos_recall_entry *entry, uintptr_t place)
+static bool is_kept(const struct gos_recall_lesson *lesson, uintptr_t place)
 {
-    return place % sizeof(uintptr_t) == 0 && place >= entry->key.slot - GOS_RECALL_SAVED_BYTES;
+    return place % sizeof(uintptr_t) == 0 && place >= lesson->key.slot - GOS_RECALL_SAVED_BYTES;
 }
 
-static bool expect(struct gos_recall_entry *entry, uintptr_t place, uintptr_t value)
+static bool expect(struct gos_recall_lesson *lesson, uintptr_t place, uintptr_t value,
+                   enum gos_recall_kind kind)
 {
-    return is_kept(entry, place) && word_at(place) == value &&
-           gos_recall_expect(entry, place, value);
+    return is_kept(lesson, place) && word_at(place) == value &&
+           gos_recall_expect(lesson, place, value, kind);
 }
 
 /* Where a realigned frame noted its end, that is part of what decides where it ends. */
-static bool expect_noted_end(struct gos_recall_entry *entry, const struct gos_unwinder_frame *frame,
-                             uintptr_t pointer, uintptr_t end)
+static bool expect_noted_end(struct gos_recall_lesson *lesson,
+                             const struct gos_unwinder_frame *frame, uintptr_t pointer,
+                             uintptr_t end)
 {
     for (uintptr_t back = sizeof pointer; back <= REALIGNED_BYTES; back += sizeof pointer) {
         uintptr_t place = pointer - back;
         if (place >= frame->stack && place % sizeof place == 0 && word_at(place) == end &&
-            !expect(entry, place, end))
+            !expect(lesson, place, end, GOS_RECALL_PLACE))
             return false;
     }
     return true;
@@ -54,15 +57,15 @@ static bool expect_noted_end(struct gos_recall_entry *entry, const struct gos_un
  * If it only points to a variable, comparing it as well does no harm: at the
  * same place, the frame has its variables at the same places.
  */
-static bool expect_frame_pointers(struct gos_recall_entry *entry,
+static bool expect_frame_pointers(struct gos_recall_lesson *lesson,
                                   const struct gos_unwinder_frame *frame, uintptr_t end)
 {
     for (size_t i = 0; i < GOS_UNWINDER_SAVED; i++) {
         uintptr_t pointer = frame->saved[i].value;
         if (pointer < frame->stack || pointer > end)
             continue;
-        if (!expect(entry, frame->saved[i].place, pointer) ||
-            !expect_noted_end(entry, frame, pointer, end))
+        if (!expect(lesson, frame->saved[i].place, pointer, GOS_RECALL_PLACE) ||
+            !expect_noted_end(lesson, frame, pointer, end))
             return false;
     }
     return true;
@@ -74,44 +77,40 @@ static bool is_start(const struct gos_recall_key *key, const struct gos_unwinder
 }
 
 /* One frame further out: the frame before it ends where this one's stack pointer was. */
-static bool add_frame(struct lesson *lesson, const struct gos_unwinder_frame *frame)
+static bool add_frame(struct walk *walk, const struct gos_unwinder_frame *frame)
 {
     uintptr_t end = frame->stack;
-    if (frame->is_signal || frame->address != lesson->addresses[lesson->done])
+    if (frame->is_signal || frame->address != walk->addresses[walk->done])
         return false;
-    if (lesson->done &&
-        (end <= lesson->last.stack || !expect_frame_pointers(lesson->entry, &lesson->last, end)))
+    if (walk->done &&
+        (end <= walk->last.stack || !expect_frame_pointers(walk->lesson, &walk->last, end)))
         return false;
-    return expect(lesson->entry, end - sizeof end, frame->address);
+    return expect(walk->lesson, end - sizeof end, frame->address,
+                  walk->done < walk->own ? GOS_RECALL_PLACE : GOS_RECALL_FRAME);
 }
 
 static bool visit(const struct gos_unwinder_frame *frame, void *arg)
 {
-    struct lesson *lesson = arg;
-    if (!lesson->done && !is_start(&lesson->entry->key, frame))
+    struct walk *walk = arg;
+    if (!walk->done && !is_start(&walk->lesson->key, frame))
         return true;
-    if (!add_frame(lesson, frame)) {
-        lesson->has_failed = true;
+    if (!add_frame(walk, frame)) {
+        walk->has_failed = true;
         return false;
     }
-    lesson->last = *frame;
-    lesson->done++;
-    return lesson->done < lesson->count;
+    walk->last = *frame;
+    walk->done++;
+    return walk->done < walk->count;
 }
 
-void gos_recall_learn(struct gos_recall_entry *entry, const uintptr_t *addresses, uint32_t count,
+void gos_recall_learn(struct gos_recall *recall, const uintptr_t *addresses, uint32_t count,
                       uint32_t own)
 {
-    struct lesson lesson = {.entry = entry, .addresses = addresses, .count = count};
-    entry->is_learned = false;
-    entry->check_count = 0;
+    struct walk walk = {
+        .lesson = &recall->lesson, .addresses = addresses, .count = count, .own = own};
     if (!count || count - own > GOS_FRAME_MAX)
         return;
-    gos_unwinder_visit(visit, &lesson);
-    if (lesson.has_failed || lesson.done != count)
-        return;
-    entry->count = count - own;
-    memcpy(entry->addresses, addresses + own, entry->count * sizeof addresses[0]);
-    memset(entry->sites, 0, sizeof entry->sites);
-    entry->is_learned = true;
+    gos_unwinder_visit(visit, &walk);
+    if (!walk.has_failed && walk.done == count)
+        gos_recall_keep(recall);
 }

@@ -163,7 +163,7 @@ uint32_t gos_site_intern_with(struct gos_stack_cache *cache, const struct gos_st
     uint32_t id = gos_site_cache_find(&cache->sites, stack, hash);
     if (!id) {
         id = intern_slowly(&cache->frames, stack);
-        if (id)
+        if (id && !cache->is_first_meeting)
             gos_site_cache_put(&cache->sites, stack, hash, id);
     }
     if (id && hint)

@@ -18,16 +18,38 @@ static bool holds(const struct gos_site_cache *cache, const struct gos_site_cach
                   stack->python_count * sizeof stack->python[0]) == 0;
 }
 
+/* With that hash; else one to be filled, an empty one first. */
+static uint32_t way_of(const struct gos_site_cache *cache, const struct gos_site_cache_entry *set,
+                       uint64_t hash)
+{
+    uint32_t way = 0;
+    while (way < GOS_SITE_CACHE_WAYS && set[way].hash != hash && set[way].hash)
+        way++;
+    return way < GOS_SITE_CACHE_WAYS ? way : cache->word_count % GOS_SITE_CACHE_WAYS;
+}
+
+static uint64_t set_number(uint64_t hash)
+{
+    return hash % GOS_SITE_CACHE_SETS;
+}
+
+static const struct gos_site_cache_entry *entry_of(const struct gos_site_cache *cache,
+                                                   uint64_t hash)
+{
+    const struct gos_site_cache_entry *set = cache->sets[set_number(hash)];
+    return &set[way_of(cache, set, hash)];
+}
+
 uint32_t gos_site_cache_find(const struct gos_site_cache *cache, const struct gos_stack *stack,
                              uint64_t hash)
 {
-    const struct gos_site_cache_entry *entry = &cache->entries[hash % GOS_SITE_CACHE_ENTRIES];
+    const struct gos_site_cache_entry *entry = entry_of(cache, hash);
     return entry->hash == hash && holds(cache, entry, stack) ? entry->id : 0;
 }
 
 static void forget_all(struct gos_site_cache *cache)
 {
-    memset(cache->entries, 0, sizeof cache->entries);
+    memset(cache->sets, 0, sizeof cache->sets);
     cache->word_count = 0;
     cache->forgotten_count++;
 }
@@ -35,7 +57,7 @@ static void forget_all(struct gos_site_cache *cache)
 void gos_site_cache_hint(const struct gos_site_cache *cache, uint64_t hash,
                          struct gos_site_hint *hint)
 {
-    const struct gos_site_cache_entry *entry = &cache->entries[hash % GOS_SITE_CACHE_ENTRIES];
+    const struct gos_site_cache_entry *entry = entry_of(cache, hash);
     *hint = (struct gos_site_hint){
         .id = entry->hash == hash ? entry->id : 0,
         .forgotten_count = cache->forgotten_count,
@@ -54,7 +76,8 @@ void gos_site_cache_put(struct gos_site_cache *cache, const struct gos_stack *st
     uint64_t *words = &cache->words[cache->word_count];
     memcpy(words, stack->native, stack->native_count * sizeof *words);
     memcpy(words + stack->native_count, stack->python, python_words * sizeof *words);
-    cache->entries[hash % GOS_SITE_CACHE_ENTRIES] = (struct gos_site_cache_entry){
+    struct gos_site_cache_entry *set = cache->sets[set_number(hash)];
+    set[way_of(cache, set, hash)] = (struct gos_site_cache_entry){
         .hash = hash,
         .id = id,
         .at = cache->word_count,

@@ -1,5 +1,5 @@
 /*
- * Stacks that were interned before, by their raw words: a direct-mapped table
+ * Stacks that were interned before, by their raw words: a table of small sets
  * in front of the locked one.  The words are kept beside it and compared, so a
  * hit is never a guess.
  *
@@ -14,8 +14,9 @@
 
 #include "site.h"
 
-#define GOS_SITE_CACHE_ENTRIES 1024 /* a power of two */
-#define GOS_SITE_CACHE_WORDS (32 * 1024)
+#define GOS_SITE_CACHE_SETS 512 /* a power of two */
+#define GOS_SITE_CACHE_WAYS 4
+#define GOS_SITE_CACHE_WORDS (128 * 1024)
 
 /* All zero is empty. */
 struct gos_site_cache {
@@ -26,7 +27,7 @@ struct gos_site_cache {
         const char *tag;
         uint16_t native_count;
         uint16_t python_count;
-    } entries[GOS_SITE_CACHE_ENTRIES];
+    } sets[GOS_SITE_CACHE_SETS][GOS_SITE_CACHE_WAYS];
     uint32_t forgotten_count; /* how often everything was */
     /* Filled from the start; when it is full everything is forgotten. */
     uint32_t word_count;

@@ -13,6 +13,7 @@
 #define GOS_TRACK_STACK_CACHE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "frame_cache.h"
 #include "recall.h"
@@ -22,6 +23,7 @@
 
 struct gos_stack_cache {
     atomic_flag claimed;
+    bool is_first_meeting; /* with the native stack that was captured last: not worth keeping yet */
     struct gos_recall recall;
     struct gos_frame_cache frames;
     struct gos_site_cache sites;

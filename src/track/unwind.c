@@ -79,20 +79,14 @@ static void walk(struct walk *walked, const struct gos_recall_key *key)
         walked->count = walked->own + key->depth;
 }
 
-static void take(struct gos_stack *stack, const uintptr_t *addresses, uint32_t count, uint64_t hash)
-{
-    memcpy(stack->native, addresses, count * sizeof addresses[0]);
-    stack->native_count = count;
-    stack->native_hash = hash;
-}
-
 static uint64_t take_walk(struct gos_stack *stack, const struct walk *walked)
 {
     const uintptr_t *kept = walked->addresses + walked->own;
     uint32_t count = walked->count - walked->own;
-    uint64_t hash = gos_stack_hash_native(kept, count);
-    take(stack, kept, count, hash);
-    return hash;
+    memcpy(stack->native, kept, count * sizeof kept[0]);
+    stack->native_count = count;
+    stack->native_hash = gos_stack_hash_native(kept, count);
+    return stack->native_hash;
 }
 
 /* --- recognising ----------------------------------------------------------------------------- */
@@ -117,12 +111,13 @@ static void capture_by_walking(struct gos_stack_cache *cache, const struct gos_r
     struct walk walked;
     walk(&walked, key);
     uint64_t hash = take_walk(stack, &walked);
-    struct gos_recall_entry *entry =
-        recall_is_usable(cache) ? gos_recall_note(&cache->recall, key, hash) : NULL;
-    if (!entry || !is_worth_learning(&cache->recall))
+    if (!recall_is_usable(cache))
+        return;
+    cache->is_first_meeting = !gos_recall_note(&cache->recall, key, hash);
+    if (cache->is_first_meeting || !is_worth_learning(&cache->recall))
         return;
     cache->recall.learned_count++;
-    gos_recall_learn(entry, walked.addresses, walked.count, walked.own);
+    gos_recall_learn(&cache->recall, walked.addresses, walked.count, walked.own);
 }
 
 /* Every so often a recognised stack is unwound as well; one difference ends the shortcut. */
@@ -144,23 +139,24 @@ static bool is_check_due(const struct gos_recall *recall)
 }
 
 /* The stack that is there, or NULL when it is not known. */
-static struct gos_recall_entry *recognise(struct gos_stack_cache *cache,
+static struct gos_recall_stack *recognise(struct gos_stack_cache *cache,
                                           const struct gos_recall_key *key)
 {
-    struct gos_recall_entry *known = gos_recall_find(&cache->recall, key);
+    struct gos_recall_stack *known = gos_recall_find(&cache->recall, key);
     if (known)
         cache->recall.recognised_count++;
     return known;
 }
 
 static void capture_native(struct gos_stack_cache *cache, const struct gos_recall_key *key,
-                           const struct gos_recall_entry *known, struct gos_stack *stack)
+                           const struct gos_recall_stack *known, struct gos_stack *stack)
 {
     if (!known) {
         capture_by_walking(cache, key, stack);
         return;
     }
-    take(stack, known->addresses, known->count, known->hash);
+    stack->native_count = gos_recall_frames(&cache->recall, key, stack->native);
+    stack->native_hash = known->hash;
     if (is_check_due(&cache->recall))
         check_recognition(key, stack);
 }
@@ -183,20 +179,22 @@ static uint32_t bounded_depth(uint64_t depth)
     return depth < GOS_FRAME_MAX ? (uint32_t)depth : GOS_FRAME_MAX;
 }
 
-static struct gos_recall_entry *known_stack(struct gos_stack_cache *cache,
+static struct gos_recall_stack *known_stack(struct gos_stack_cache *cache,
                                             const struct gos_recall_key *key)
 {
     return key->depth && wants_native() && recall_is_usable(cache) ? recognise(cache, key) : NULL;
 }
 
 static void capture(struct gos_stack_cache *cache, const struct gos_recall_key *key,
-                    const struct gos_recall_entry *known, struct gos_stack *stack)
+                    const struct gos_recall_stack *known, struct gos_stack *stack)
 {
     stack->native_count = 0;
     stack->native_hash = 0;
     stack->python_count = 0;
     stack->python_hash = 0;
     stack->tag = gos_tag_current();
+    if (cache)
+        cache->is_first_meeting = false;
     if (key->depth && wants_native())
         capture_native(cache, key, known, stack);
     if (key->depth && wants_python())
@@ -218,7 +216,7 @@ static bool is_still_there(const struct gos_site_cache *sites, const struct gos_
 
 /* The number that this stack had with the same Python frames, or 0. */
 static uint32_t site_as_before(const struct gos_stack_cache *cache,
-                               const struct gos_recall_entry *known, uint32_t depth)
+                               const struct gos_recall_stack *known, uint32_t depth)
 {
     if (is_check_due(&cache->recall))
         return 0;
@@ -230,7 +228,7 @@ static uint32_t site_as_before(const struct gos_stack_cache *cache,
 
 static uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_key *key)
 {
-    struct gos_recall_entry *known = known_stack(cache, key);
+    struct gos_recall_stack *known = known_stack(cache, key);
     uint32_t id = known ? site_as_before(cache, known, key->depth) : 0;
     struct gos_stack stack;
     if (id)

@@ -17,7 +17,7 @@
 #include "bench_driver.h"
 
 int bench_stack_setting(void *options, uint32_t stack);
-double bench_batch(int task, int which, unsigned count, unsigned frames, bool is_new);
+double bench_batch(int task, int which, unsigned count, unsigned frames, unsigned stacks);
 double bench_pairs_per_second(int task, unsigned threads);
 double bench_live_bytes(unsigned count);
 double bench_report_ms(unsigned count);
@@ -120,30 +120,31 @@ __attribute__((noinline)) static void right(struct descent *descent, unsigned fr
 /* Stacks that were never seen differ in the last frames. */
 static uint32_t next_path(void)
 {
-    static uint32_t number;
+    static uint32_t number = 1u << 16; /* not those that take turns */
     return ++number;
 }
 
-static void run(struct descent *descent, unsigned frames, bool is_new, unsigned count)
+/* So many stacks take turns; 0: none is seen twice. */
+static void run(struct descent *descent, unsigned frames, unsigned stacks, unsigned count)
 {
-    if (!is_new) {
+    if (stacks == 1) {
         descent->count = count;
         left(descent, frames);
         return;
     }
     descent->count = 1;
     for (unsigned i = 0; i < count; i++) {
-        descent->path = next_path();
+        descent->path = stacks ? i % stacks : next_path();
         left(descent, frames);
     }
 }
 
 /*
  * Nanoseconds per call or pair.  `frames`: wanted on the native stack, as far as
- * there are not more already; 0: as it is.  The new stacks' own descent is in
- * the time, of the bare variant as well.
+ * there are not more already; 0: as it is.  With several stacks, or new ones,
+ * their own descent is in the time, of the bare variant as well.
  */
-double bench_batch(int number, int which, unsigned count, unsigned frames, bool is_new)
+double bench_batch(int number, int which, unsigned count, unsigned frames, unsigned stacks)
 {
     void *addresses[256];
     unsigned there = (unsigned)backtrace(addresses, 256);
@@ -151,7 +152,7 @@ double bench_batch(int number, int which, unsigned count, unsigned frames, bool 
 
     bench_settle();
     uint64_t begin = now_ns();
-    run(&descent, frames > there + 4 ? frames - there - 4 : 0, is_new, count);
+    run(&descent, frames > there + 4 ? frames - there - 4 : 0, stacks, count);
     return (double)(now_ns() - begin) / count;
 }
 

@@ -67,13 +67,13 @@ class Bench:
 
     def batch(self, task, variant, count):
         self.stack(variant.stack)
-        return self.lib.bench_batch(task, variant.which, count, variant.frames, variant.is_new)
+        return self.lib.bench_batch(task, variant.which, count, variant.frames, variant.stacks)
 
 
 class Variant:
-    def __init__(self, name, stack=OFF, which=GIVEN, frames=0, is_new=False, against=None):
+    def __init__(self, name, stack=OFF, which=GIVEN, frames=0, stacks=1, against=None):
         self.name, self.stack, self.which = name, stack, which
-        self.frames, self.is_new = frames, is_new
+        self.frames, self.stacks = frames, stacks  # so many take turns; 0: each is a new one
         self.against = against  # the variant that it is compared with
 
 
@@ -147,10 +147,19 @@ def measure_pairs(bench, on_device):
         compare(bench, f"cuMemAllocAsync+cuMemFreeAsync, 1 MiB, on {name} stream", task,
                 [bare] + repeated_variants(bare), 2000, turns,
                 {"tracked, no stack": (80, "ns"), "both, seen before": (150, "ns")})
-    fresh = Variant("bare, each from elsewhere", which=BARE, frames=NATIVE_FRAMES, is_new=True)
+    for stacks in (8, 64, 512):
+        turn_about = Variant("bare", which=BARE, frames=NATIVE_FRAMES, stacks=stacks)
+        compare(bench, f"the same, {stacks} stacks in turn", DEFAULT,
+                [turn_about] + [Variant(name, stack, frames=NATIVE_FRAMES, stacks=stacks,
+                                        against=turn_about)
+                                for name, stack in (("native stack", NATIVE),
+                                                    ("both, seen before", BOTH))],
+                1024, turns, {"both, seen before": (150, "ns")})
+    fresh = Variant("bare, each from elsewhere", which=BARE, frames=NATIVE_FRAMES, stacks=0)
     compare(bench, "the same, every stack a new one", DEFAULT,
-            [fresh, Variant("both, never seen", BOTH, frames=NATIVE_FRAMES, is_new=True,
-                            against=fresh)],
+            [fresh] + [Variant(name, stack, frames=NATIVE_FRAMES, stacks=0, against=fresh)
+                       for name, stack in (("native, never seen", NATIVE),
+                                           ("both, never seen", BOTH))],
             400, 41, {"both, never seen": (1200, "ns")})
     compare(bench, "cuLaunchKernel of an empty kernel", LAUNCH,
             [bare, Variant("watched", against=bare)], 500 if on_device else 5000, turns,

@@ -18,7 +18,7 @@ part() {
 }
 
 echo "== against a driver that costs nothing ($(nproc) cores, $("$python" --version))"
-export LD_LIBRARY_PATH=$PWD/$build/sim
+export LD_LIBRARY_PATH=$PWD/$build/sim${path:+:$path}
 for name in pairs threads live report; do
     GPUSIM_ZERO_COST=1 part $name || echo "$name: failed"
 done
