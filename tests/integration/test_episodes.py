@@ -60,6 +60,17 @@ def test_without_native_stacks_nothing_is_learned(same, program):
     assert [report.outcome for report in run.reports] == ["recovered-by-caller"] * 3
 
 
+def test_who_goes_on_and_fails_again_is_helped_and_told_again(host):
+    bare = host(PROGRAMS / "server.linked", preload=False)
+    assert outcomes(bare) == ["outcome: while the cache is in use 2", "outcome: at once 2",
+                              "outcome: later 2"]
+    run = host(PROGRAMS / "server.linked")
+    assert outcomes(run) == ["outcome: while the cache is in use 2", "outcome: at once 2",
+                             "outcome: later 0"]
+    assert run.told("calls") == [1, 1, 2]  # the one at once is the same story
+    assert [report.outcome for report in run.reports] == ["failed", "recovered"]
+
+
 # torch's expandable segments are made piece by piece, and given up piece by piece.
 
 def test_segment_that_grows_after_a_flush_is_left_alone(same, program):

@@ -4,7 +4,7 @@
 driver_hosts := address_limit alloc_kinds capture_cached churn fail_together flush_callback forked \
                 gives_up growth leak pending_kinds recovery refused_answers refused_free \
                 rehearse_inject rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 \
-                scenario_8 segments xla_shape
+                scenario_8 segments server xla_shape
 # Strange stacks: one way to reach the driver is enough.
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
                stack_stub_python stack_tags stack_threads
