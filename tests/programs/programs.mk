@@ -7,7 +7,7 @@ driver_hosts := address_limit alloc_kinds capture_cached churn fail_together flu
                 scenario_8 segments server xla_shape
 # Strange stacks: one way to reach the driver is enough.
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
-               stack_stub_python stack_tags stack_threads
+               stack_stub_python stack_tags stack_threads starting_python
 runtime_hosts := runtime_own_cache runtime_pair runtime_recovered runtime_refused
 driver_hosts += first_allocation forked_busy fragments host_memory two_gpus
 driver_hosts += $(sort $(notdir $(basename $(wildcard tests/programs/regress_*.c))))
