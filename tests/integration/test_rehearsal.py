@@ -65,7 +65,8 @@ def test_reports_are_those_of_a_small_device_and_marked(host, program, words):
     assert all("(under GPUOOMSHIM_LIMIT)" in line for line in others)
 
 
-@pytest.mark.parametrize("part", ["info", "kinds", "pools", "blocks", "contexts", "child"])
+@pytest.mark.parametrize("part", ["before", "info", "kinds", "pools", "blocks", "contexts",
+                                  "child"])
 def test_program_sees_a_small_device(host, program, part):
     small, limited = as_on_a_small_device(host, program("rehearse_limit"), part)
     # What nothing else explains there is known here to be the limit's doing.
@@ -139,6 +140,33 @@ def test_only_the_device_that_is_named_is_limited(host):
     assert "outcome: total 8192\n" in run.stdout
     assert "outcome: nvml total 8792\n" in run.stdout
     assert "GPU 0 acts as one of 8.00 GiB, GPU 1 acts as one of 4.00 GiB" in run.stderr
+
+
+def uuid_of_first(host):
+    return host(PROGRAMS / "scenario_4.linked").report.device()["uuid"]
+
+
+def nvml_totals(run):
+    """Of NVML's first device by both calls: before there is CUDA, and with it."""
+    lines = [line.split()[-1] for line in run.stdout.splitlines() if " total " in line]
+    return [int(number) for number in lines]
+
+
+@pytest.mark.parametrize("limit, visible, totals", [
+    ("0:8GiB", None, [8792] * 4),
+    ("1:8GiB", None, [16984] * 4),
+    ("0:8GiB", "1", [16984, 16984]),  # not the first of CUDA's, nor any
+    ("0:8GiB", "0", [8792, 8792]),
+    ("1:8GiB", "1,0", [8792, 8792]),
+    ("0:8GiB", "{uuid}", [8792, 8792]),
+], ids=str)
+def test_nvml_tells_of_a_limit_before_there_is_cuda(host, limit, visible, totals):
+    env = {"GPUOOMSHIM_LIMIT": limit, "GPUSIM_DEVICES": "2"}
+    if visible:
+        env["CUDA_VISIBLE_DEVICES"] = visible.format(uuid=uuid_of_first(host))
+    run = host(PROGRAMS / "rehearse_limit.linked", "before", env=env)
+    # The simulated driver shows all devices whatever is set.
+    assert nvml_totals(run)[:len(totals)] == totals, run.stdout
 
 
 def test_limit_above_the_device_changes_nothing(same):
