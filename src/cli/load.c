@@ -100,7 +100,12 @@ static void load_steps(struct gos_report *report, const json_t *array)
 /* Only what was refused has a refusal; both are never true. */
 static void load_rehearsal(struct gos_evidence *evidence, const json_t *from)
 {
+    struct gos_rehearsed *rehearsed = &evidence->rehearsed;
+
     evidence->injecting = gos_value_bool(from, "injecting");
+    rehearsed->limited_count = gos_value_number(from, "limited_count", 0);
+    rehearsed->candidate_count = gos_value_number(from, "candidate_count", 0);
+    rehearsed->injected_count = gos_value_number(from, "injected_count", 0);
     if (gos_value_bool(from, "limited"))
         evidence->request.refusal = GOS_REFUSAL_LIMIT;
     if (gos_value_bool(from, "injected"))

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/text.h"
 #include "peek.h"
 #include "procfs.h"
 #include "secrecy.h"
@@ -131,6 +132,30 @@ void gos_environment_remember(void)
 
     each_variable(keep_first, &count);
     atomic_store_explicit(&first_count, count, memory_order_release);
+}
+
+struct wanted {
+    const char *name;
+    struct gos_text value;
+    bool found;
+};
+
+static void copy_wanted(const struct variable *variable, void *arg)
+{
+    struct wanted *wanted = arg;
+
+    if (wanted->found || strcmp(variable->name, wanted->name) != 0)
+        return;
+    gos_text_put(&wanted->value, variable->value);
+    wanted->found = true;
+}
+
+bool gos_environment_now(const char *name, char *value, size_t room)
+{
+    struct wanted wanted = {.name = name, .value = gos_text_on(value, room)};
+
+    (void)each_variable(copy_wanted, &wanted);
+    return wanted.found;
 }
 
 static const struct variable *find_first(const char *name)

@@ -19,6 +19,9 @@ void gos_environment_remember(void);
 /* Variables in order of their names; then rank and world from them. */
 void gos_environment_observe(struct gos_evidence *evidence);
 
+/* The value now of a variable that is on the list, cut to the room; false: it is not set. */
+bool gos_environment_now(const char *name, char *value, size_t room);
+
 /* Is a variable of that name on the list? */
 bool gos_environment_allows(const char *name, size_t length);
 

@@ -284,7 +284,12 @@ struct gos_evidence {
     int driver_version;       /* 13000; 0 unknown */
     int first_sticky_error;   /* CUresult, 0 none */
     bool injecting;           /* GPUOOMSHIM_INJECT is set */
-    uint64_t contexts;        /* contexts seen so far; 0: this is the first use */
+    struct gos_rehearsed {
+        uint64_t candidate_count; /* calls that passed GPUOOMSHIM_INJECT's filters so far */
+        uint64_t injected_count;  /* those of them that were made to fail */
+        uint64_t limited_count;   /* calls that GPUOOMSHIM_LIMIT refused so far */
+    } rehearsed;
+    uint64_t contexts; /* contexts seen so far; 0: this is the first use */
 
     struct gos_device_evidence devices[GOS_DEVICE_MAX];
     uint32_t device_count; /* as the driver counts them; only `present` ones were read */

@@ -26,6 +26,16 @@ uint64_t gos_document_limit(const struct gos_document *document)
     return on_device ? diagnosis->evidence->devices[diagnosis->device].limit_bytes : 0;
 }
 
+static void put_counts(struct gos_emitter *emitter, const struct gos_rehearsed *count)
+{
+    gos_emitter_count(emitter, GOS_FIELD("limited_count", "calls that the limit refused"),
+                      count->limited_count);
+    gos_emitter_count(emitter, GOS_FIELD("candidate_count", "calls that pass the filters"),
+                      count->candidate_count);
+    gos_emitter_count(emitter, GOS_FIELD("injected_count", "of these made to fail"),
+                      count->injected_count);
+}
+
 void gos_document_rehearsal(const struct gos_document *document, struct gos_emitter *emitter)
 {
     const struct gos_evidence *evidence = document->report->diagnosis->evidence;
@@ -46,5 +56,6 @@ void gos_document_rehearsal(const struct gos_document *document, struct gos_emit
                      evidence->injecting);
     gos_emitter_bool(emitter, GOS_FIELD("injected", "injected by GPUOOMSHIM_INJECT"),
                      refusal == GOS_REFUSAL_INJECTED);
+    put_counts(emitter, &evidence->rehearsed);
     gos_emitter_end(emitter);
 }

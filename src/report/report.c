@@ -29,6 +29,12 @@ static struct {
     bool said_limit;
     bool said_elsewhere;
     bool showed_screen;
+    /* The newest whose caller survived: its files serve a failure for which there is no room. */
+    struct spare {
+        uint32_t number; /* 0: none */
+        char text_path[512];
+        char json_path[512];
+    } spare;
 } state = {.lock = GOS_LOCK_INIT(GOS_RANK_REPORT)};
 
 void gos_report_reset_after_fork(void)
@@ -39,6 +45,7 @@ void gos_report_reset_after_fork(void)
     state.said_limit = false;
     state.said_elsewhere = false;
     state.showed_screen = false;
+    state.spare.number = 0; /* files of the parent */
 }
 
 static void open_document(struct gos_document *document, const struct gos_report *report,
@@ -121,12 +128,37 @@ static int write_numbered(struct gos_report *report, const struct gos_document *
     return result;
 }
 
+static bool is_survived(const struct gos_report *report)
+{
+    return report->outcome == GOS_OUTCOME_RECOVERED_BY_CALLER;
+}
+
+static void offer_files(const struct gos_report *report)
+{
+    if (!is_survived(report) || report->path_prefix)
+        return;
+    state.spare.number = report->number;
+    memcpy(state.spare.text_path, report->text_path, sizeof state.spare.text_path);
+    memcpy(state.spare.json_path, report->json_path, sizeof state.spare.json_path);
+}
+
+static bool take_over_files(struct gos_report *report)
+{
+    if (state.spare.number == 0 || is_survived(report))
+        return false;
+    report->number = state.spare.number;
+    memcpy(report->text_path, state.spare.text_path, sizeof report->text_path);
+    memcpy(report->json_path, state.spare.json_path, sizeof report->json_path);
+    state.spare.number = 0;
+    return true;
+}
+
 /* 0, or -EDQUOT when this process has written enough.  A rewrite is no new report. */
-static int check_limit(const struct gos_report *report)
+static int check_limit(struct gos_report *report)
 {
     if (report->path_prefix || report->text_path[0] || report->json_path[0])
         return 0;
-    if (state.written_count < gos_options.report_max)
+    if (state.written_count < gos_options.report_max || take_over_files(report))
         return 0;
     if (!state.said_limit && gos_options.report_max > 0)
         gos_log(GOS_LOG_NOTICE,
@@ -166,6 +198,8 @@ static int write_report(struct gos_report *report)
         result = write_numbered(report, &document, &scratch);
     else
         result = write_new(report, &document, &scratch);
+    if (result == 0)
+        offer_files(report);
     gos_scratch_release(&scratch);
     return result;
 }

@@ -41,7 +41,8 @@ struct gos_report {
  * the disk is full), one line on stderr says what to do and the first screen
  * goes to stderr instead, once.
  *
- * 0 or -errno; -EDQUOT when GPUOOMSHIM_REPORT_MAX reports have been written.
+ * 0 or -errno; -EDQUOT when GPUOOMSHIM_REPORT_MAX reports have been written, and the
+ * caller has not survived any whose files this one could take over.
  * Hook context: yes; takes the report lock, has scratch memory of its own.
  */
 int gos_report_write(struct gos_report *report);

@@ -15,7 +15,7 @@
 /* An episode that nothing has touched for so long is over. */
 #define EPISODE_NS 10000000000u
 
-/* Who retries does so at once: a success after that long is another matter. */
+/* Who retries does so at once: what comes after that long is another matter. */
 #define RETRY_NS 2000000000u
 
 static __thread struct {
@@ -27,8 +27,10 @@ static __thread struct {
     uint32_t same_size_count;
     uint64_t made_bytes; /* of physical memory since the last failure, by made_entry; 0: none */
     const char *made_entry;
-    bool trusted; /* put off only because of what was learned */
-    bool told;    /* it has surfaced */
+    uint64_t told_ns; /* when the caller had its answer, if told */
+    bool trusted;     /* put off only because of what was learned */
+    bool told;        /* it has surfaced */
+    bool went_on;     /* since the last failure it got memory, though too little to be an answer */
 } episode __attribute__((tls_model("initial-exec")));
 
 __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec")));
@@ -150,12 +152,34 @@ static void begin(const struct gos_request *request)
     gos_episode_open = 1;
 }
 
+/* A story that began with the second of two attempts would take it for the first. */
+static bool is_amid_attempts(const struct gos_request *request, uint32_t known_attempts)
+{
+    return request->bytes == episode.last.bytes && known_attempts != GOS_HABIT_ENDLESS &&
+           episode.same_size_count % known_attempts != 0 &&
+           request->monotonic_ns - episode.last.monotonic_ns < RETRY_NS;
+}
+
+/*
+ * What could not help when it was told may help now, however often the caller
+ * has failed meanwhile: a cache may have become idle, which nobody sees.  So a
+ * story that was told lasts only so long, and less where its caller went on.
+ */
+static bool was_told_long_ago(const struct gos_request *request)
+{
+    uint64_t lasts_ns = episode.went_on ? RETRY_NS : EPISODE_NS;
+
+    return episode.told && request->monotonic_ns > episode.told_ns &&
+           request->monotonic_ns - episode.told_ns >= lasts_ns;
+}
+
 /* Who retries asks for the same or for less; asking for more is another story. */
-static bool continues(const struct gos_request *request)
+static bool continues(const struct gos_request *request, uint32_t known_attempts)
 {
     return gos_episode_open && request->monotonic_ns - episode.last.monotonic_ns < EPISODE_NS &&
            request->device == episode.last.device && request->kind == episode.last.kind &&
-           request->bytes <= episode.last.bytes;
+           request->bytes <= episode.last.bytes &&
+           (!was_told_long_ago(request) || is_amid_attempts(request, known_attempts));
 }
 
 static bool is_put_off(uint32_t known_attempts)
@@ -186,11 +210,12 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request)
     uint32_t known_attempts = gos_habit_attempts(request);
 
     atomic_fetch_add(&failure_count, 1);
-    if (!continues(request))
+    if (!continues(request, known_attempts))
         begin(request);
     if (request->bytes != episode.last.bytes)
         episode.same_size_count = 0;
     episode.last = *request;
+    episode.went_on = false;
     episode.made_bytes = 0; /* the burst that it belongs to has failed as a whole */
     episode.failure_count++;
     request->caller_retries = known_attempts > 1 || episode.survivable_count > 0;
@@ -203,6 +228,7 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request)
     if (episode.told)
         return GOS_EPISODE_AGAIN;
     episode.told = true;
+    episode.told_ns = request->monotonic_ns;
     gos_failure_free(take_kept(FATE_OVER)); /* of an attempt in silence */
     return GOS_EPISODE_SURFACES;
 }
@@ -245,6 +271,7 @@ static void close_by(uint64_t bytes, const char *entry)
  */
 void gos_episode_closed_by(uint64_t bytes, const char *entry)
 {
+    episode.went_on = true;
     if (bytes < episode.last.bytes / 2)
         return;
     if (episode.last.kind == GOS_KIND_PHYSICAL) {
@@ -272,6 +299,7 @@ uint64_t gos_episode_keep(struct gos_failure *failure)
 {
     uint64_t ticket = 0;
 
+    episode.told_ns = gos_os.monotonic_ns(); /* what was tried has taken its time */
     if (gos_episode_open)
         failure = push_kept(failure, &ticket);
     gos_failure_free(failure);

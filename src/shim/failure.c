@@ -123,6 +123,7 @@ static struct gos_failure *open_failure(const struct gos_request *request,
     else
         gos_observe(&failure->evidence, request, GOS_OBSERVE_ALL);
     failure->evidence.initialised_pid = gos_shim_initialised_pid();
+    failure->evidence.rehearsed = gos_rehearsal_count();
     failure->report.kind = request ? GOS_REPORT_FAILURE : GOS_REPORT_SNAPSHOT;
     failure->report.diagnosis = &failure->diagnosis;
     return failure;

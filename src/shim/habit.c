@@ -84,12 +84,6 @@ bool gos_habit_is_vague(const struct gos_request *request)
     return i < KNOWN_MAX && known[i].vague;
 }
 
-/* Who calls through an interpreter is not known by the frame that calls for it. */
-static bool is_telling(const struct gos_request *request)
-{
-    return may_be_repeated(request->kind) && strcmp(library_of(request), "python") != 0;
-}
-
 static uint32_t first_of_requester(const struct gos_site *site, uint32_t module)
 {
     uint32_t i = 0;
@@ -99,18 +93,41 @@ static uint32_t first_of_requester(const struct gos_site *site, uint32_t module)
     return i;
 }
 
+static bool is_interpreter(uint32_t module)
+{
+    const struct gos_module *found = gos_module_at(module);
+
+    return found && strcmp(gos_library_name(found->path), "python") == 0;
+}
+
+static uint64_t add_python(uint64_t place, const struct gos_site *site)
+{
+    for (uint32_t i = 0; i < site->python_count && i < PLACE_FRAMES; i++)
+        place = gos_table_mix(place ^ (uintptr_t)site->python[i].file ^
+                              (uint64_t)site->python[i].line << 48);
+    return place;
+}
+
+/* Who calls through an interpreter is known by its lines, not by the frame that calls for it. */
 uint64_t gos_habit_place(const struct gos_request *request)
 {
-    const struct gos_site *site = is_telling(request) ? gos_site_get(request->site) : NULL;
+    const struct gos_site *site =
+        may_be_repeated(request->kind) ? gos_site_get(request->site) : NULL;
     uint64_t place = (uint64_t)(uintptr_t)request->api;
 
     if (!site)
         return 0;
     uint32_t first = first_of_requester(site, request->requester_module);
-    for (uint32_t i = first; i < site->native_count && i < first + PLACE_FRAMES; i++)
-        place =
-            gos_table_mix(place ^ site->native[i].offset ^ (uint64_t)site->native[i].module << 48);
-    return place;
+    uint32_t end = first;
+    for (; end < site->native_count && end < first + PLACE_FRAMES; end++) {
+        const struct gos_native_frame *frame = &site->native[end];
+        if (is_interpreter(frame->module))
+            break;
+        place = gos_table_mix(place ^ frame->offset ^ (uint64_t)frame->module << 48);
+    }
+    if (end < first + PLACE_FRAMES)
+        place = add_python(place, site);
+    return end > first || site->python_count > 0 ? place : 0;
 }
 
 static size_t find(uint64_t place)

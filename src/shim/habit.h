@@ -28,9 +28,9 @@ uint32_t gos_habit_attempts(const struct gos_request *request);
 bool gos_habit_is_vague(const struct gos_request *request);
 
 /*
- * Where the request was made: the call in the library that asked, and the next
- * callers.  0: not known (no native stack, an interpreter), or of a kind that
- * nobody repeats.
+ * Where the request was made: the call in the library that asked and the next
+ * callers, of which those in Python are known by their lines.  0: not known (no
+ * stack), or of a kind that nobody repeats.
  */
 uint64_t gos_habit_place(const struct gos_request *request);
 

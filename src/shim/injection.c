@@ -11,6 +11,7 @@
 #include "call.h"
 
 static _Atomic uint64_t number; /* of the last call that passed the filters */
+static _Atomic uint64_t hits;
 
 /* --- kinds ------------------------------------------------------------------------------------ */
 
@@ -115,10 +116,20 @@ bool gos_injection_hits(const struct gos_call *call)
     if (kind == GOS_INJECT_KIND_COUNT || !(inject->kinds >> kind & 1) ||
         !is_wanted_size(inject, call->bytes) || !is_wanted_site(inject->site))
         return false;
-    return gos_inject_option_hits(inject, atomic_fetch_add(&number, 1) + 1);
+    if (!gos_inject_option_hits(inject, atomic_fetch_add(&number, 1) + 1))
+        return false;
+    atomic_fetch_add(&hits, 1);
+    return true;
+}
+
+void gos_injection_count(uint64_t *candidate_count, uint64_t *injected_count)
+{
+    *injected_count = atomic_load(&hits); /* first: it is never more than the other */
+    *candidate_count = atomic_load(&number);
 }
 
 void gos_injection_reset_after_fork(void)
 {
     atomic_store(&number, 0);
+    atomic_store(&hits, 0);
 }

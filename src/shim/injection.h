@@ -17,6 +17,9 @@ struct gos_call;
 /* Hook context; may capture the stack.  True: this call fails. */
 bool gos_injection_hits(const struct gos_call *call);
 
+/* Calls that passed the filters so far, and those of them that were made to fail. */
+void gos_injection_count(uint64_t *candidate_count, uint64_t *injected_count);
+
 void gos_injection_reset_after_fork(void);
 
 #endif

@@ -10,6 +10,8 @@
 #include "../base/options.h"
 #include "../cuda/driver.h"
 #include "../cuda/nvml_memory.h"
+#include "../cuda/visible_devices.h"
+#include "../observe/environment.h"
 #include "../track/allowance_measure.h"
 #include "call.h"
 
@@ -36,6 +38,48 @@ static uint64_t common_limit(void)
     return bytes[0];
 }
 
+/* A function of the NVML that the host uses. */
+static uintptr_t nvmls(const char *name)
+{
+    const void *known = (const void *)(uintptr_t)atomic_load(&real_v1);
+    const struct gos_module *module;
+
+    if (!known)
+        known = (const void *)(uintptr_t)atomic_load(&real_v2);
+    module = gos_module_of((uintptr_t)known);
+    return module ? gos_module_symbol(module, name) : 0;
+}
+
+#define UUID_BYTES 96
+#define VISIBLE_BYTES 1024
+
+/* Before cuInit, when the driver cannot be asked. */
+static bool foretell_ordinal(void *nvml, uint32_t *ordinal)
+{
+    int (*get_index)(void *, unsigned *) = (int (*)(void *, unsigned *))nvmls("nvmlDeviceGetIndex");
+    int (*get_uuid)(void *, char *, unsigned) =
+        (int (*)(void *, char *, unsigned))nvmls("nvmlDeviceGetUUID");
+    char uuid[UUID_BYTES] = "";
+    char visible[VISIBLE_BYTES];
+    bool is_set = gos_environment_now("CUDA_VISIBLE_DEVICES", visible, sizeof(visible));
+    unsigned index;
+
+    if (!get_index || get_index(nvml, &index) != 0)
+        return false;
+    if (get_uuid && get_uuid(nvml, uuid, sizeof(uuid)) != 0)
+        uuid[0] = '\0';
+    return gos_visible_ordinal(is_set ? visible : NULL, index, uuid, ordinal);
+}
+
+static uint64_t foretell_limit(void *nvml)
+{
+    uint32_t ordinal;
+
+    if (!foretell_ordinal(nvml, &ordinal) || ordinal >= GOS_LIMIT_DEVICES)
+        return 0;
+    return gos_options.limit.bytes[ordinal];
+}
+
 struct smaller {
     uint64_t limit_bytes; /* 0: none */
     uint64_t used_bytes;
@@ -59,12 +103,16 @@ static void look_up(void *nvml, struct smaller *smaller)
         smaller->real_total_bytes = total;
 }
 
-/* Before cuInit nothing is used, and which ordinal the device will have is not known. */
+/* Before cuInit nothing is used. */
 static struct smaller smaller_device(void *nvml)
 {
     struct smaller smaller = {.limit_bytes = common_limit()};
     int saved = errno;
 
+    if (!gos_shim_active() && smaller.limit_bytes == 0) {
+        smaller.limit_bytes = foretell_limit(nvml);
+        errno = saved;
+    }
     if (!gos_call_tracks())
         return smaller;
     gos_thread.depth++;
@@ -79,6 +127,15 @@ static struct smaller smaller_device(void *nvml)
 static uint64_t lesser(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+/* The older call does not tell, and counts it as used. */
+static uint64_t ask_reserved(void *device)
+{
+    struct gos_nvml_memory_v2 memory = {.version = GOS_NVML_MEMORY_V2};
+    memory_v2 *ask = (memory_v2 *)nvmls(NAME_V2);
+
+    return ask && ask(device, &memory) == 0 ? memory.reserved : 0;
 }
 
 /* NVML counts what driver and firmware keep for themselves as well; so it does here. */
@@ -107,7 +164,8 @@ static int shrunk_v1(void *device, struct gos_nvml_memory_v1 *memory)
         smaller = smaller_device(device);
     if (smaller.limit_bytes == 0)
         return result;
-    memory->total = total_as_shown(&smaller, memory->total, 0);
+    uint64_t reserved = smaller.real_total_bytes == 0 ? ask_reserved(device) : 0;
+    memory->total = total_as_shown(&smaller, memory->total, reserved);
     memory->free = free_as_shown(&smaller, memory->free);
     memory->used = memory->total - memory->free;
     return result;

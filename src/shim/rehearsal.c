@@ -22,6 +22,7 @@
 #define NAP_NS 200000u
 
 _Atomic bool gos_rehearsing;
+static _Atomic uint64_t limited_count;
 
 /* Of the call that this thread is in. */
 static __thread struct {
@@ -78,6 +79,30 @@ void gos_rehearsal_open(void)
     if (injects)
         gos_log(GOS_LOG_NOTICE, "rehearsal: some allocations will be made to fail "
                                 "(GPUOOMSHIM_INJECT)");
+}
+
+/* --- end -------------------------------------------------------------------------------------- */
+
+struct gos_rehearsed gos_rehearsal_count(void)
+{
+    struct gos_rehearsed count = {.limited_count = atomic_load(&limited_count)};
+
+    gos_injection_count(&count.candidate_count, &count.injected_count);
+    return count;
+}
+
+/* A caller that survives is silent, and so is a setting that met no call: this tells them apart. */
+void gos_rehearsal_close(void)
+{
+    struct gos_rehearsed count = gos_rehearsal_count();
+
+    if (gos_options.inject.rule != GOS_INJECT_NONE)
+        gos_log(
+            GOS_LOG_NOTICE, "rehearsal: %llu of %llu calls were made to fail (GPUOOMSHIM_INJECT)",
+            (unsigned long long)count.injected_count, (unsigned long long)count.candidate_count);
+    if (gos_allowance_is_on())
+        gos_log(GOS_LOG_NOTICE, "rehearsal: calls that were refused: %llu (GPUOOMSHIM_LIMIT)",
+                (unsigned long long)count.limited_count);
 }
 
 /* --- the limit -------------------------------------------------------------------------------- */
@@ -232,11 +257,18 @@ static bool is_within_limit(const struct gos_call *call)
     if (reserve(device, cost) || finds_room(call, device, cost) || has_lost_context() ||
         is_beyond_device(device, cost))
         return true;
-    ticket.refusal = GOS_REFUSAL_LIMIT;
     return false;
 }
 
 /* --- one call --------------------------------------------------------------------------------- */
+
+/* What recovery repeats counts once. */
+static void refuse_by_limit(const struct gos_call *call)
+{
+    ticket.refusal = GOS_REFUSAL_LIMIT;
+    if (call->first_result == CUDA_SUCCESS)
+        atomic_fetch_add(&limited_count, 1);
+}
 
 bool gos_rehearsal_admits_context(struct gos_call *call)
 {
@@ -253,7 +285,7 @@ bool gos_rehearsal_admits_context(struct gos_call *call)
     ticket.device = device;
     if (!reserve(device, gos_allowance_context_cost(device)) &&
         !finds_room(call, device, gos_allowance_context_cost(device))) {
-        ticket.refusal = GOS_REFUSAL_LIMIT;
+        refuse_by_limit(call);
         admits = false;
     }
     gos_thread.depth--;
@@ -282,7 +314,11 @@ bool gos_rehearsal_admits(struct gos_call *call)
     if (!gos_call_tracks())
         return true;
     gos_thread.depth++;
-    admits = !is_injected(call) && (!gos_allowance_is_on() || is_within_limit(call));
+    admits = !is_injected(call);
+    if (admits && gos_allowance_is_on() && !is_within_limit(call)) {
+        refuse_by_limit(call);
+        admits = false;
+    }
     gos_thread.depth--;
     errno = saved;
     return admits;
@@ -346,7 +382,7 @@ CUresult gos_rehearsal_keep(struct gos_call *call, CUresult result, CUdeviceptr 
         if (call->kind == GOS_KIND_POOL)
             note_pending(call);
         *pointer = 0;
-        ticket.refusal = GOS_REFUSAL_LIMIT;
+        refuse_by_limit(call);
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     gos_thread.depth--;
@@ -427,4 +463,5 @@ void gos_rehearsal_reset_after_fork(void)
     gos_allowance_reset_after_fork();
     gos_allowance_measure_reset_after_fork();
     gos_injection_reset_after_fork();
+    atomic_store(&limited_count, 0);
 }

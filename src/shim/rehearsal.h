@@ -35,6 +35,10 @@ static inline bool gos_rehearsal_is_on(void)
 
 /* Take the settings over and say once on stderr what is rehearsed. */
 void gos_rehearsal_open(void);
+/* How many calls it has met so far. */
+struct gos_rehearsed gos_rehearsal_count(void);
+/* The process ends: say so on stderr. */
+void gos_rehearsal_close(void);
 
 /* Is the driver to be asked?  Reserves what the call may take; false: gos_refuse. */
 bool gos_rehearsal_admits(struct gos_call *call);

@@ -144,6 +144,8 @@ static void end(void *unused)
     }
     gos_thread.depth++;
     gos_failure_at_exit();
+    if (gos_shim_initialised_pid() == gos_os.pid())
+        gos_rehearsal_close();
     gos_thread.depth--;
     atomic_store(&gos_shim_mode_now, GOS_SHIM_PASSIVE);
 }

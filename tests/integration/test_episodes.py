@@ -1,7 +1,9 @@
 """Callers that are seen to retry are left alone the next time, and lost failures are told."""
 import pytest
 
-from hosts import MIB, PROGRAMS
+from hosts import MIB, PROGRAMS, ROOT
+
+PYTHON_RETRIES = ROOT / "tests" / "programs" / "retries.py"
 
 
 def outcomes(run):
@@ -58,6 +60,41 @@ def test_each_thread_that_failed_for_good_is_told(same, program):
 def test_without_native_stacks_nothing_is_learned(same, program):
     run = same(program("retries"), "same", env={"GPUOOMSHIM_STACK": "python"})
     assert [report.outcome for report in run.reports] == ["recovered-by-caller"] * 3
+
+
+def test_who_goes_on_and_fails_again_is_helped_and_told_again(host):
+    bare = host(PROGRAMS / "server.linked", preload=False)
+    assert outcomes(bare) == ["outcome: while the cache is in use 2", "outcome: at once 2",
+                              "outcome: later 2"]
+    run = host(PROGRAMS / "server.linked")
+    assert outcomes(run) == ["outcome: while the cache is in use 2", "outcome: at once 2",
+                             "outcome: later 0"]
+    assert run.told("calls") == [1, 1, 2]  # the one at once is the same story
+    assert [report.outcome for report in run.reports] == ["failed", "recovered"]
+
+
+def test_real_failure_takes_the_place_of_survived_ones_where_there_is_no_more_room(same, program):
+    run = same(program("retries"), "gives_up",
+               env={"GPUOOMSHIM_STACK": "python", "GPUOOMSHIM_REPORT_MAX": "2"})
+    assert [report.outcome for report in run.reports] == ["recovered-by-caller", "failed"]
+    lines = [line for line in run.lines_of_shim if "Report: " in line]
+    assert len(lines) == 3 and lines[2].split()[-1] == lines[1].split()[-1]
+
+
+def test_place_in_python_is_left_alone_the_next_time(same, python):
+    run = same(python, PYTHON_RETRIES)
+    assert outcomes(run) == ["outcome: survived 0"] * 3
+    assert run.report.outcome == "recovered-by-caller"  # of the first time, when nobody knew
+    assert len(run.lines_of_shim) == 1
+
+
+def test_other_lines_of_python_are_another_place(same, python):
+    run = same(python, PYTHON_RETRIES, "elsewhere")
+    assert outcomes(run)[-1] == "outcome: elsewhere 2"
+    first, last = run.reports
+    assert (first.outcome, last.outcome) == ("recovered-by-caller", "failed")
+    assert not last.json["request"]["caller_retries"]
+    assert last.json["told_at_exit"] is None
 
 
 # torch's expandable segments are made piece by piece, and given up piece by piece.

@@ -20,6 +20,12 @@ GIB = 1024 * MIB
 VIEWS = ["full", "own", "empty", "forbidden", "absent"]
 
 
+def marks(report):
+    """What the report says of the rehearsal, without the counts of calls."""
+    return {name: value for name, value in report.json["rehearsal"].items()
+            if not name.endswith("_count")}
+
+
 def told(report):
     """What must not depend on whether the device is small or only acts so."""
     verdict, request = report.json["verdict"], report.json["request"]
@@ -52,20 +58,24 @@ def test_reports_are_those_of_a_small_device_and_marked(host, program, words):
         [told(report) for report in small.reports]
     assert limited.reports
     for report in limited.reports:
-        assert report.json["rehearsal"] == {"limit_bytes": 8 * GIB, "limited": True,
-                                            "injecting": False, "injected": False}
+        assert marks(report) == {"limit_bytes": 8 * GIB, "limited": True,
+                                 "injecting": False, "injected": False}
         assert report.ledger()["withheld"] == 8 * GIB
         assert report.device()["limit_bytes"] == 8 * GIB
         assert "rehearsal  GPU 0 acts as one of 8.00 GiB" in report.text
     for report in small.reports:
         assert report.json["rehearsal"] is None
         assert "ehearsal" not in report.text
-    (first, *others) = limited.lines_of_shim
+    (first, *others, last) = limited.lines_of_shim
     assert first == "gpuoomshim: rehearsal: each GPU acts as one of 8.00 GiB (GPUOOMSHIM_LIMIT)"
     assert all("(under GPUOOMSHIM_LIMIT)" in line for line in others)
+    count = len(limited.reports)
+    assert last == f"gpuoomshim: rehearsal: calls that were refused: {count} (GPUOOMSHIM_LIMIT)"
+    assert limited.reports[-1].json["rehearsal"]["limited_count"] == count
 
 
-@pytest.mark.parametrize("part", ["info", "kinds", "pools", "blocks", "contexts", "child"])
+@pytest.mark.parametrize("part", ["before", "info", "kinds", "pools", "blocks", "contexts",
+                                  "child"])
 def test_program_sees_a_small_device(host, program, part):
     small, limited = as_on_a_small_device(host, program("rehearse_limit"), part)
     # What nothing else explains there is known here to be the limit's doing.
@@ -141,6 +151,33 @@ def test_only_the_device_that_is_named_is_limited(host):
     assert "GPU 0 acts as one of 8.00 GiB, GPU 1 acts as one of 4.00 GiB" in run.stderr
 
 
+def uuid_of_first(host):
+    return host(PROGRAMS / "scenario_4.linked").report.device()["uuid"]
+
+
+def nvml_totals(run):
+    """Of NVML's first device by both calls: before there is CUDA, and with it."""
+    lines = [line.split()[-1] for line in run.stdout.splitlines() if " total " in line]
+    return [int(number) for number in lines]
+
+
+@pytest.mark.parametrize("limit, visible, totals", [
+    ("0:8GiB", None, [8792] * 4),
+    ("1:8GiB", None, [16984] * 4),
+    ("0:8GiB", "1", [16984, 16984]),  # not the first of CUDA's, nor any
+    ("0:8GiB", "0", [8792, 8792]),
+    ("1:8GiB", "1,0", [8792, 8792]),
+    ("0:8GiB", "{uuid}", [8792, 8792]),
+], ids=str)
+def test_nvml_tells_of_a_limit_before_there_is_cuda(host, limit, visible, totals):
+    env = {"GPUOOMSHIM_LIMIT": limit, "GPUSIM_DEVICES": "2"}
+    if visible:
+        env["CUDA_VISIBLE_DEVICES"] = visible.format(uuid=uuid_of_first(host))
+    run = host(PROGRAMS / "rehearse_limit.linked", "before", env=env)
+    # The simulated driver shows all devices whatever is set.
+    assert nvml_totals(run)[:len(totals)] == totals, run.stdout
+
+
 def test_limit_above_the_device_changes_nothing(same):
     run = same(PROGRAMS / "scenario_4.linked", env={"GPUOOMSHIM_LIMIT": "100GiB"})
     assert run.report.ledger()["withheld"] == 0
@@ -203,14 +240,18 @@ def test_exactly_those_that_were_named_fail(host, program, value, numbers):
     assert len(run.reports) == len(numbers)
     for report in run.reports:
         assert report.code == "injected"
-        assert report.json["rehearsal"] == {"limit_bytes": None, "limited": False,
-                                            "injecting": True, "injected": True}
+        assert marks(report) == {"limit_bytes": None, "limited": False,
+                                 "injecting": True, "injected": True}
         assert "this failure was injected by GPUOOMSHIM_INJECT" in report.text
         (step,) = report.json["recovery"]
         assert (step["result"], step["reason"]) == \
             ("skipped", "the failure was injected, without recover=1")
+    assert [report.json["rehearsal"]["injected_count"] for report in run.reports] == \
+        list(range(1, len(numbers) + 1))
     said = [line for line in run.lines_of_shim if "made to fail" in line]
-    assert len(said) == (value != "off")
+    assert len(said) == 2 * (value != "off")
+    if said:
+        assert said[-1].startswith(f"gpuoomshim: rehearsal: {len(numbers)} of ")
 
 
 KINDS = {"device": ["device", "pitched"], "managed": ["managed"], "async": ["async"],
@@ -266,8 +307,8 @@ def test_recovery_that_finds_nothing_to_do_leaves_the_failure(host, program):
 def test_real_failure_beside_an_injected_one_is_told_as_what_it_is(host):
     run = host(PROGRAMS / "scenario_4.linked", env={"GPUOOMSHIM_INJECT": "nth=100"})
     assert run.report.code == "exhausted-by-process"
-    assert run.report.json["rehearsal"] == {"limit_bytes": None, "limited": False,
-                                            "injecting": True, "injected": False}
+    assert marks(run.report) == {"limit_bytes": None, "limited": False,
+                                 "injecting": True, "injected": False}
 
 
 def test_value_that_cannot_be_read_is_said_once_and_injects_nothing(same):
@@ -291,8 +332,29 @@ def test_allocator_that_retries_survives_in_silence(host, python, tmp_path):
     script.write_text(TORCH_LIKE)
     run = host(python, script, PROGRAMS / "libc10_cuda.so", env={"GPUOOMSHIM_INJECT": "nth=3"})
     assert run.stdout == "outcome: take 0\n" * 4, run.stderr
-    assert len(run.lines_of_shim) == 1  # that something is rehearsed
+    first, last = run.lines_of_shim
+    assert first.startswith("gpuoomshim: rehearsal: some allocations will be made to fail")
+    assert last == "gpuoomshim: rehearsal: 1 of 5 calls were made to fail (GPUOOMSHIM_INJECT)"
     assert run.reports == []
+
+
+def test_setting_that_meets_no_call_is_told_from_one_that_is_survived(host, program):
+    run = inject(host, program("rehearse_inject"), "nth=500", "device", "3")
+    assert run.lines_of_shim[-1] == \
+        "gpuoomshim: rehearsal: 0 of 3 calls were made to fail (GPUOOMSHIM_INJECT)"
+
+
+def test_reports_of_no_call_tell_how_many_were_made_to_fail(host, program):
+    run = inject(host, program("rehearse_inject"), "every=2", "device", "7",
+                 GPUOOMSHIM_EXIT_REPORT="1", GPUOOMSHIM_RETRY="off", **LIMIT)
+    at_exit = run.reports[-1]
+    assert at_exit.json["kind"] == "exit"
+    assert at_exit.json["rehearsal"]["candidate_count"] == 7
+    assert at_exit.json["rehearsal"]["injected_count"] == 3
+    assert "rehearsal  3 of 7 calls were made to fail so far (GPUOOMSHIM_INJECT); GPU 0 acts" \
+        in at_exit.text
+    assert "calls refused so far: 0" in at_exit.text
+    assert "this failure" not in at_exit.text
 
 
 @pytest.mark.parametrize("site, fails", [("model.py:6", True), ("model.py", True),

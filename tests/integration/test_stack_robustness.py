@@ -87,6 +87,11 @@ def shared_pythons():
     return sorted(found)
 
 
+def home_of(library):
+    home = pathlib.Path(library).parents[1]
+    return {"PYTHONHOME": str(home)} if (home / "bin" / "python3").exists() else {}
+
+
 @pytest.mark.parametrize("library", shared_pythons() or [None])
 def test_interpreter_inside_a_program_comes_and_goes(same, library):
     if library is None:
@@ -99,10 +104,36 @@ def test_interpreter_inside_a_program_comes_and_goes(same, library):
         "    assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096)) == 0\n"
         "    assert cuda.cuMemFree_v2(address) == 0\n"
     )
-    home = pathlib.Path(library).parents[1]
-    env = {"PYTHONHOME": str(home)} if (home / "bin" / "python3").exists() else {}
-    run = same(PROGRAMS / "stack_embedded.linked", library, program, env=env)
+    run = same(PROGRAMS / "stack_embedded.linked", library, program, env=home_of(library))
     assert run.stdout.count("outcome: program gave 0\n") == 2
+
+
+# What is run last while an interpreter starts; others get to run during it.
+SLOW_START = """
+import sys, time, types
+sys.modules["keeper"] = types.ModuleType("keeper")  # that has nothing yet to be called
+time.sleep(0.3)
+"""
+
+
+@pytest.mark.parametrize("library", shared_pythons() or [None])
+def test_failures_while_an_interpreter_starts_neither_disturb_nor_wait_for_it(
+        host, tmp_path, library):
+    if library is None:
+        pytest.skip("no shared libpython here")
+    (tmp_path / "start").mkdir()
+    (tmp_path / "start" / "sitecustomize.py").write_text(SLOW_START)
+    command = (PROGRAMS / "starting_python.linked", library)
+    env = {**home_of(library), "PYTHONPATH": str(tmp_path / "start")}
+    shimmed = {"GPUOOMSHIM_FLUSH": "keeper:free", "GPUOOMSHIM_FLUSH_BUDGET": "300ms",
+               "GPUOOMSHIM_REPORT_MAX": "1000"}
+    bare = host(*command, preload=False, env=env)
+    run = host(*command, env={**env, **shimmed}, timeout=30)
+    assert run.stdout.splitlines()[:-1] == bare.stdout.splitlines()[:-1], run.stderr
+    assert bare.stdout.endswith("outcome: when it has started 2\n")
+    serves = "libpython3.6" not in library  # which is too old to be asked
+    assert run.stdout.endswith(f"outcome: when it has started {0 if serves else 2}\n")
+    assert "Traceback" not in run.stderr
 
 
 def pythons():

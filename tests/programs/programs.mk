@@ -4,10 +4,10 @@
 driver_hosts := address_limit alloc_kinds asks_once capture_cached churn fail_together flush_callback forked \
                 gives_up growth leak pending_kinds recovery refused_answers refused_free \
                 rehearse_inject rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 \
-                scenario_8 segments xla_shape
+                scenario_8 segments server xla_shape
 # Strange stacks: one way to reach the driver is enough.
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
-               stack_stub_python stack_tags stack_threads
+               stack_stub_python stack_tags stack_threads starting_python
 runtime_hosts := runtime_own_cache runtime_pair runtime_recovered runtime_refused
 driver_hosts += first_allocation forked_busy fragments host_memory two_gpus
 driver_hosts += $(sort $(notdir $(basename $(wildcard tests/programs/regress_*.c))))

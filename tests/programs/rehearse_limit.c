@@ -1,7 +1,7 @@
 /*
  * What a program can see of the size of its device; run on a small device and
  * on a large one that acts as a small one, it must see the same.
- *   rehearse_limit info | kinds | pools | blocks | contexts | child
+ *   rehearse_limit before | info | kinds | pools | blocks | contexts | child
  *   rehearse_limit threads [MiB that may be live; all that is free]
  */
 #include <pthread.h>
@@ -92,6 +92,19 @@ static void info(void)
     print_info();
     MUST(driver.mem_free(live));
     print_info();
+}
+
+/* Before there is CUDA, and with it. */
+static void before(void)
+{
+    if (!open_nvml())
+        nvml = NULL;
+    for (int i = 0; i < 2; i++) {
+        if (nvml != NULL)
+            print_nvml();
+        if (i == 0)
+            open_device();
+    }
 }
 
 /* --- kinds ------------------------------------------------------------------------------------ */
@@ -345,14 +358,16 @@ int main(int count, char **words)
     static const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"info", info},         {"kinds", all_kinds}, {"pools", pools}, {"blocks", blocks},
-                 {"contexts", contexts}, {"threads", threads}, {"child", child}};
+    } parts[] = {{"before", before},   {"info", info},     {"kinds", all_kinds},
+                 {"pools", pools},     {"blocks", blocks}, {"contexts", contexts},
+                 {"threads", threads}, {"child", child}};
 
     if (count < 2)
         return 1;
     if (count > 2)
         most_live = (size_t)atoi(words[2]) * MIB;
-    open_device();
+    if (strcmp(words[1], "before") != 0)
+        open_device();
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strcmp(words[1], parts[i].name) == 0) {
             parts[i].run();

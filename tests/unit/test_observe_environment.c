@@ -51,6 +51,18 @@ static void set(const char *name, const char *value)
     assert_int_equal(setenv(name, value, 1), 0);
 }
 
+static void one_variable_can_be_asked_for(void **state)
+{
+    char value[8] = "";
+
+    (void)state;
+    assert_false(gos_environment_now("CUDA_VISIBLE_DEVICES", value, sizeof value));
+    set("CUDA_VISIBLE_DEVICE", "7");
+    set("CUDA_VISIBLE_DEVICES", "1,0");
+    assert_true(gos_environment_now("CUDA_VISIBLE_DEVICES", value, sizeof value));
+    assert_string_equal(value, "1,0");
+}
+
 static void only_listed_variables_are_kept_in_order_of_names(void **state)
 {
     (void)state;
@@ -297,6 +309,7 @@ static void a_long_command_line_is_cut_at_a_word(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(one_variable_can_be_asked_for),
         TEST(only_listed_variables_are_kept_in_order_of_names),
         TEST(every_pattern_of_the_list_admits_its_names),
         TEST(secrets_are_named_but_not_shown),

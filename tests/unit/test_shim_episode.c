@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../../src/base/os.h"
 #include "../../src/shim/episode.h"
 #include "../../src/shim/failure.h"
 
@@ -32,9 +33,19 @@ void gos_failure_free(struct gos_failure *failure)
         failure->freed_count++;
 }
 
+#define SECOND UINT64_C(1000000000)
+static uint64_t now_ns;
+
+static uint64_t tell_time(void)
+{
+    return now_ns;
+}
+
 static int start(void **state)
 {
     (void)state;
+    gos_os.monotonic_ns = tell_time;
+    now_ns = 0;
     gos_episode_reset_after_fork();
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++)
         failures[i] = (struct gos_failure){0};
@@ -92,6 +103,39 @@ static void pieces_that_nothing_maps_are_no_answer(void **state)
     gos_episode_mapped();
     assert_int_equal(failures[0].survived_count, 1);
     assert_int_equal(piece_fails(4), GOS_EPISODE_SURFACES);
+}
+
+static enum gos_episode_answer fails_at(uint64_t at_ns)
+{
+    struct gos_request request = {.api = "cudaMalloc",
+                                  .kind = GOS_KIND_DEVICE,
+                                  .bytes_known = true,
+                                  .bytes = 1000,
+                                  .requester_module = UINT32_MAX,
+                                  .monotonic_ns = at_ns};
+    return gos_episode_failed(&request);
+}
+
+static void story_ends_some_time_after_it_was_told_however_often_it_fails(void **state)
+{
+    (void)state;
+    now_ns = 3 * SECOND; /* recovery took so long */
+    fail_and_keep(&failures[0], 1000, 1 * SECOND);
+    for (uint64_t second = 4; second < 13; second++)
+        assert_int_equal(fails_at(second * SECOND), GOS_EPISODE_AGAIN);
+    assert_int_equal(fails_at(13 * SECOND), GOS_EPISODE_SURFACES);
+    assert_int_equal(fails_at(14 * SECOND), GOS_EPISODE_AGAIN);
+}
+
+static void story_ends_sooner_when_its_caller_goes_on(void **state)
+{
+    (void)state;
+    assert_int_equal(fails_at(1 * SECOND), GOS_EPISODE_SURFACES);
+    gos_episode_closed_by(1, "cuMemAlloc_v2");
+    assert_int_equal(fails_at(2 * SECOND), GOS_EPISODE_AGAIN);
+    assert_int_equal(fails_at(4 * SECOND), GOS_EPISODE_AGAIN); /* it got nothing since */
+    gos_episode_closed_by(1, "cuMemAlloc_v2");
+    assert_int_equal(fails_at(5 * SECOND), GOS_EPISODE_SURFACES);
 }
 
 static void survival_while_it_is_lent_is_told_when_it_comes_back(void **state)
@@ -172,6 +216,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_given_back_can_be_borrowed),
         TEST(pieces_that_nothing_maps_are_no_answer),
+        TEST(story_ends_some_time_after_it_was_told_however_often_it_fails),
+        TEST(story_ends_sooner_when_its_caller_goes_on),
         TEST(survival_while_it_is_lent_is_told_when_it_comes_back),
         TEST(another_story_while_it_is_lent_frees_it_when_it_comes_back),
         TEST(without_an_episode_nothing_is_kept),
