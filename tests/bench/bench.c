@@ -16,9 +16,9 @@
 #include "../../src/base/options.h"
 #include "bench_driver.h"
 
-int bench_stack_setting(void *options, uint32_t stack);
+int bench_stack_setting(void *options, uint32_t stack, uint64_t sample_bytes);
 double bench_batch(int task, int which, unsigned count, unsigned frames, unsigned stacks);
-double bench_pairs_per_second(int task, unsigned threads);
+double bench_pairs_per_second(int task, int which, unsigned threads);
 double bench_live_bytes(unsigned count);
 double bench_report_ms(unsigned count);
 double bench_survived_us(int which, void *attempt);
@@ -30,10 +30,13 @@ static uint64_t now_ns(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* The library's own settings, whose address bench.py found; the only way to change one midway. */
-int bench_stack_setting(void *options, uint32_t stack)
+/* The library's own settings, whose address bench.py found; the only way to change them midway. */
+int bench_stack_setting(void *options, uint32_t stack, uint64_t sample_bytes)
 {
-    ((struct gos_options *)options)->stack = stack;
+    struct gos_options *set = options;
+
+    set->stack = stack;
+    set->stack_sample = sample_bytes;
     return 0;
 }
 
@@ -161,6 +164,7 @@ double bench_batch(int number, int which, unsigned count, unsigned frames, unsig
 struct pump {
     pthread_t thread;
     task *work;
+    const struct functions *functions;
     uint64_t deadline_ns;
     uint64_t done;
 };
@@ -169,22 +173,25 @@ static void *pump(void *argument)
 {
     struct pump *pump = argument;
 
+    if (bench_enter() != 0)
+        return NULL;
     while (now_ns() < pump->deadline_ns) {
         for (unsigned i = 0; i < 100; i++)
-            pump->work(&bench_functions[GIVEN]);
+            pump->work(pump->functions);
         pump->done += 100;
     }
     return NULL;
 }
 
-double bench_pairs_per_second(int number, unsigned threads)
+double bench_pairs_per_second(int number, int which, unsigned threads)
 {
-    const double seconds = 0.5;
+    const double seconds = 0.2;
     struct pump *pumps = calloc(threads, sizeof *pumps);
     double sum = 0;
 
     for (unsigned i = 0; i < threads; i++) {
         pumps[i].work = tasks[number];
+        pumps[i].functions = &bench_functions[which];
         pumps[i].deadline_ns = now_ns() + (uint64_t)(seconds * 1e9);
         pthread_create(&pumps[i].thread, NULL, pump, &pumps[i]);
     }

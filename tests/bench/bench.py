@@ -62,17 +62,19 @@ class Bench:
         if code:
             sys.exit(code)
 
-    def stack(self, setting):
-        self.lib.bench_stack_setting(self.options, setting)
+    def stack(self, setting, sample_bytes=0):
+        self.lib.bench_stack_setting(self.options, setting, ctypes.c_uint64(sample_bytes))
 
     def batch(self, task, variant, count):
-        self.stack(variant.stack)
+        self.stack(variant.stack, variant.sample_bytes)
         return self.lib.bench_batch(task, variant.which, count, variant.frames, variant.stacks)
 
 
 class Variant:
-    def __init__(self, name, stack=OFF, which=GIVEN, frames=0, stacks=1, against=None):
+    def __init__(self, name, stack=OFF, which=GIVEN, frames=0, stacks=1, sample_bytes=0,
+                 against=None):
         self.name, self.stack, self.which = name, stack, which
+        self.sample_bytes = sample_bytes  # GPUOOMSHIM_STACK_SAMPLE
         self.frames, self.stacks = frames, stacks  # so many take turns; 0: each is a new one
         self.against = against  # the variant that it is compared with
 
@@ -145,7 +147,9 @@ def measure_pairs(bench, on_device):
             200 if on_device else 2000, turns, ratio)
     for name, task in (("the thread's default", DEFAULT), ("a created", CREATED)):
         compare(bench, f"cuMemAllocAsync+cuMemFreeAsync, 1 MiB, on {name} stream", task,
-                [bare] + repeated_variants(bare), 2000, turns,
+                [bare] + repeated_variants(bare) +
+                [Variant("both, one of 64 MiB", BOTH, frames=NATIVE_FRAMES,
+                         sample_bytes=64 << 20, against=bare)], 2000, turns,
                 {"tracked, no stack": (80, "ns"), "both, seen before": (150, "ns")})
     for stacks in (8, 64, 512):
         turn_about = Variant("bare", which=BARE, frames=NATIVE_FRAMES, stacks=stacks)
@@ -171,23 +175,36 @@ def part_pairs(bench, on_device):
     nested(PYTHON_FRAMES - python_depth(), lambda: measure_pairs(bench, on_device))
 
 
+def thread_rates(bench, task, variants, threads):
+    """Pairs per second and variant; they take turns."""
+    rates = {variant: [] for variant in variants}
+    for _ in range(3):
+        for variant, seen in rates.items():
+            bench.stack(variant.stack)
+            seen.append(bench.lib.bench_pairs_per_second(task, variant.which, threads))
+    return {variant: statistics.median(seen) for variant, seen in rates.items()}
+
+
 def part_threads(bench, _):
     cores = len(os.sched_getaffinity(0))
-    bench.stack(OFF)
+    bare, tracked = Variant("bare", which=BARE), Variant("tracked")
+    native = Variant("native stack", NATIVE)
     for name, task in (("cuMemAlloc pairs", DEVICE), ("cuMemAllocAsync pairs", DEFAULT)):
-        rates = {n: [] for n in (1, 2, 4, 8, 16)}
-        for _ in range(3):
-            for threads, seen in rates.items():
-                seen.append(bench.lib.bench_pairs_per_second(task, threads))
-        print(f"{name}, tracked, by several threads")
-        one = statistics.median(rates[1])
-        for threads, seen in rates.items():
-            rate = statistics.median(seen)
-            budget = ""
-            if threads == 16:
-                budget = (f"budget x 8: {verdict(rate / one, 8, 'at least')}" if cores >= 16
-                          else f"budget x 8 of 16 cores: not judged on {cores}")
-            line(f"{threads} threads", f"{rate / 1e6:10.2f} M/s  x {rate / one:.2f}", budget)
+        print(f"{name} by several threads: of all, and what is added to one")
+        one = None
+        for threads in (1, 2, 4, 8, 16):
+            rates = thread_rates(bench, task, (bare, tracked, native), threads)
+            one = one or rates[tracked]
+            for variant, rate in rates.items():
+                added = (threads / rate - threads / rates[bare]) * 1e9
+                budget = ""
+                if threads == 16 and variant is tracked:
+                    ratio = rate / one
+                    budget = (f"x 8 of one thread: x {ratio:.2f}, {verdict(ratio, 8, 'at least')}"
+                              if cores >= 16 else f"x 8 of one thread: not judged on {cores} cores")
+                figures = f"{rate / 1e6:10.2f} M/s"
+                line(f"{threads} threads, {variant.name}",
+                     figures if variant is bare else f"{figures} {added:+10.1f} ns", budget)
 
 
 def part_live(bench, _):

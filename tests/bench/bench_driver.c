@@ -11,6 +11,7 @@ CUstream bench_stream;
 CUfunction bench_kernel;
 
 static void *library;
+static CUcontext context;
 
 struct symbols {
     uintptr_t base;
@@ -106,16 +107,22 @@ static int load_kernel(void)
     return result == CUDA_SUCCESS ? 0 : failed("kernel", result);
 }
 
+int bench_enter(void)
+{
+    GIVEN_AS(cuCtxSetCurrent, "cuCtxSetCurrent");
+    CUresult result = f_cuCtxSetCurrent(context);
+
+    return result == CUDA_SUCCESS ? 0 : failed("cuCtxSetCurrent", result);
+}
+
 static int open_context(void)
 {
     GIVEN_AS(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
-    GIVEN_AS(cuCtxSetCurrent, "cuCtxSetCurrent");
     GIVEN_AS(cuStreamCreate, "cuStreamCreate");
-    CUcontext context;
     CUresult result = f_cuDevicePrimaryCtxRetain(&context, 0);
 
-    if (result == CUDA_SUCCESS)
-        result = f_cuCtxSetCurrent(context);
+    if (result == CUDA_SUCCESS && bench_enter() != 0)
+        return 1;
     if (result == CUDA_SUCCESS)
         result = f_cuStreamCreate(&bench_stream, CU_STREAM_NON_BLOCKING);
     return result == CUDA_SUCCESS ? 0 : failed("context", result);

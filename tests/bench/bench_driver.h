@@ -22,6 +22,9 @@ extern CUfunction bench_kernel; /* does nothing */
 /* Initialise the driver, a context, a stream and a kernel.  0, 77 without a driver, or 1. */
 int bench_start(void);
 
+/* Make the context the calling thread's; bench_start has done so for its own.  0, or 1. */
+int bench_enter(void);
+
 /* Wait for what was queued, so that it does not slow the next batch down. */
 void bench_settle(void);
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """What the library costs a training step: a small transformer layer, eager mode.
 
-    torch_step.py LIBRARY [ROUNDS]     rounds of two processes, with and without it
-    torch_step.py                      one process: the median of its steps, in ms
+    torch_step.py LIBRARY [PAIRS]      pairs of processes, one of each with it
+    torch_step.py serve                one process: for each line on stdin, the median of
+                                       some steps, in ms
 
 The allocator is torch's own, so few calls reach the driver; what is measured is
 mostly the price of hooked launches.  Whether a library is preloaded cannot change within a
-process, so short processes take turns, and each round gives one ratio.  Below
-the rounds stands the median ratio with its 95 % confidence interval (that of
-order statistics: nothing is assumed of how the ratios scatter).
+process, so two processes live side by side, on the same cores, and take turns every few
+steps: moods of the machine meet both.  What remains is how each process happens to lie in
+memory; each pair gives one ratio, and below them stands their median with its 95 %
+confidence interval (that of order statistics: nothing is assumed of how the ratios scatter).
 """
 import os
 import statistics
@@ -17,11 +19,11 @@ import sys
 import time
 
 LIMIT = 0.5  # percent
-ROUNDS = 16
-WARM_UP, STEPS = 40, 160
+PAIRS = 9
+WARM_UP, STEPS, TURNS = 60, 20, 24
 
 
-def one_process():
+def serve():
     try:
         import torch  # pylint: disable=import-outside-toplevel
     except ImportError:
@@ -32,27 +34,59 @@ def one_process():
     model = torch.nn.TransformerEncoderLayer(512, 8, batch_first=True).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     batch = torch.randn(16, 128, 512, device="cuda")
-    times = []
-    for _ in range(WARM_UP + STEPS):
+
+    def step():
         begin = time.perf_counter()
         optimizer.zero_grad()
         model(batch).square().mean().backward()
         optimizer.step()
         torch.cuda.synchronize()
-        times.append((time.perf_counter() - begin) * 1000)
-    print(f"{statistics.median(times[WARM_UP:]):.5f}")
+        return (time.perf_counter() - begin) * 1000
+
+    for _ in range(WARM_UP):
+        step()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        print(f"{statistics.median(step() for _ in range(STEPS)):.5f}", flush=True)
     return 0
 
 
-def step_ms(library):
-    environment = dict(os.environ)
-    if library:
-        environment["LD_PRELOAD"] = library
-    done = subprocess.run([sys.executable, __file__], env=environment, text=True,
-                          stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
-    return float(done.stdout)
+class Process:
+    def __init__(self, library):
+        environment = dict(os.environ)
+        if library:
+            environment["LD_PRELOAD"] = library
+        self.process = subprocess.Popen([sys.executable, __file__, "serve"], env=environment,
+                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(self.process.wait() or 1)
+        return line.strip()
+
+    def turn(self):
+        print(file=self.process.stdin, flush=True)
+        return float(self.answer())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def measure_pair(library):
+    """Added time in percent, and both medians."""
+    bare, given = Process(None), Process(library)
+    for process in (bare, given):
+        process.answer()  # ready
+    times = {bare: [], given: []}
+    for turn in range(TURNS):
+        for process in (bare, given) if turn % 2 else (given, bare):
+            times[process].append(process.turn())
+    for process in (bare, given):
+        process.end()
+    added = statistics.median(mine / other for mine, other in zip(times[given], times[bare]))
+    return (added - 1) * 100, statistics.median(times[bare]), statistics.median(times[given])
 
 
 def interval(values):
@@ -71,25 +105,25 @@ def interval(values):
 def verdict(low, high):
     if high <= LIMIT:
         return "met"
-    return "MISSED" if low > LIMIT else "not resolved: more rounds are needed"
+    return "MISSED" if low > LIMIT else "not resolved: more pairs are needed"
 
 
-def compare(library, rounds):
+def compare(library, pairs):
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     added = []
-    for turn in range(rounds):
-        given_first = turn % 2
-        first = step_ms(library if given_first else None)
-        second = step_ms(None if given_first else library)
-        bare, given = (second, first) if given_first else (first, second)
-        added.append((given / bare - 1) * 100)
-        print(f"  round {turn + 1:<3} bare {bare:9.4f} ms  given {given:9.4f} ms  "
-              f"{added[-1]:+7.3f} %", flush=True)
+    for number in range(pairs):
+        percent, bare, given = measure_pair(library)
+        added.append(percent)
+        print(f"  pair {number + 1:<3} bare {bare:9.4f} ms  given {given:9.4f} ms  "
+              f"{percent:+7.3f} %", flush=True)
     low, high = interval(added)
     print(f"  torch training step: {statistics.median(added):+.3f} %, 95 % within "
           f"[{low:+.3f}, {high:+.3f}]    budget +{LIMIT} %: {verdict(low, high)}")
     return 0
 
 
-if len(sys.argv) > 1:
-    sys.exit(compare(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS))
-sys.exit(one_process())
+if sys.argv[1:2] == ["serve"]:
+    sys.exit(serve())
+if len(sys.argv) not in (2, 3):
+    sys.exit(__doc__)
+sys.exit(compare(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else PAIRS))
