@@ -37,6 +37,17 @@ struct gos_recall_entry *gos_recall_find(struct gos_recall *recall,
     return NULL;
 }
 
+/* The counts stay: who unloads all the time may not learn all the time. */
+void gos_recall_forget(struct gos_recall *recall)
+{
+    for (size_t set = 0; set < GOS_RECALL_SETS; set++) {
+        for (size_t way = 0; way < GOS_RECALL_WAYS; way++) {
+            recall->entries[set][way].hash = 0;
+            recall->entries[set][way].is_learned = false;
+        }
+    }
+}
+
 static struct gos_recall_entry *entry_of(struct gos_recall *recall,
                                          const struct gos_recall_key *key, uint64_t hash)
 {

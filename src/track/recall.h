@@ -61,6 +61,8 @@ struct gos_recall {
     struct gos_recall_entry entries[GOS_RECALL_SETS][GOS_RECALL_WAYS];
 };
 
+void gos_recall_forget(struct gos_recall *recall);
+
 /* The remembered stack that lies there now, or NULL. */
 struct gos_recall_entry *gos_recall_find(struct gos_recall *recall,
                                          const struct gos_recall_key *key);

@@ -29,6 +29,7 @@ static _Atomic bool recall_is_off;
 
 void gos_unwind_open(void)
 {
+    gos_module_refresh(); /* nobody has told us of unloads until now */
     const struct gos_module *own = gos_module_of((uintptr_t)&gos_unwind_open);
     own_start = own ? own->start : 0;
     own_end = own ? own->end : 0;

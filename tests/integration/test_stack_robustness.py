@@ -1,5 +1,6 @@
 """Stacks that are hard to walk, tags, and sampled stacks."""
 import glob
+import json
 import os
 import pathlib
 import platform
@@ -32,6 +33,10 @@ def without_libunwind(tmp_path_factory):
 
 def stack_losses(report):
     return {loss["what"]: loss["count"] for loss in report.json["tracking"]["losses"]}
+
+
+def version_of(text):
+    return tuple(int(part) for part in text.split(".")[:2])
 
 
 def told_one(run, name):
@@ -70,6 +75,23 @@ def test_constructor_allocates_while_another_thread_does(same, unwinder):
     run = same(PROGRAMS / "stack_dlopen.linked", library, env=unwinder)
     assert run.stdout.count("outcome: constructed\n") == 20
     assert told_one(run, "live_count") == 0
+
+
+def test_library_at_the_place_of_one_that_was_closed_is_named(same, unwinder, tmp_path):
+    libraries = [PROGRAMS / "libstack_first.so", PROGRAMS / "libstack_second.so"]
+    run = same(PROGRAMS / "stack_reopened.linked", *libraries, tmp_path / "held", env=unwinder)
+    assert told_one(run, "live_count") == 12
+    sites = json.loads((tmp_path / "held.json").read_text())["sites"]
+    held = {site["stack"]["native"][0]["library"]: site["live_bytes"] for site in sites}
+    assert held == {"libstack_first.so": 12 << 20, "libstack_second.so": 24 << 20}
+
+
+def test_new_stack_does_not_wait_for_the_loader(same, tmp_path_factory):
+    if platform.libc_ver()[0] != "glibc" or version_of(platform.libc_ver()[1]) < (2, 35):
+        pytest.skip("the unwinder itself asks the loader")
+    env = {"LD_LIBRARY_PATH": f"{without_libunwind(tmp_path_factory)}:{BUILD / 'sim'}"}
+    run = same(PROGRAMS / "stack_loader_lock.linked", env=env)
+    assert "outcome: the thread went on\n" in run.stdout
 
 
 def test_exceptions_are_caught_as_without_the_library(same, unwinder):
