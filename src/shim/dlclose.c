@@ -1,7 +1,7 @@
 /*
  * The one call by which libraries go.  What is remembered by address, stacks
  * above all, would otherwise be taken for that of the next library that is
- * loaded at the same place.
+ * loaded at the same place; and an interpreter that is gone would be called.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,6 +9,7 @@
 
 #include "../base/module.h"
 #include "../base/thread.h"
+#include "../track/python_frames.h"
 #include "behind.h"
 #include "state.h"
 
@@ -23,11 +24,13 @@ static dlclose_function *real_dlclose(void)
 
 static int close_watched(dlclose_function *real, void *handle)
 {
+    gos_python_unload_begin();
     int result = real(handle);
     int saved = errno;
 
     gos_thread.depth++;
     gos_module_refresh();
+    gos_python_unload_end();
     gos_thread.depth--;
     errno = saved;
     return result;

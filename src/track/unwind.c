@@ -229,6 +229,15 @@ static uint32_t site_as_before(const struct gos_stack_cache *cache,
     return 0;
 }
 
+/* Code that was on no stack before may have come with an interpreter. */
+static bool has_brought_python(uint64_t generation, struct gos_stack *stack, uint32_t depth)
+{
+    if (stack->python_count || !wants_python() || gos_module_generation() == generation)
+        return false;
+    gos_python_capture(stack, depth);
+    return stack->python_count > 0;
+}
+
 static uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_key *key)
 {
     struct gos_recall_entry *known = known_stack(cache, key);
@@ -236,10 +245,14 @@ static uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_
     struct gos_stack stack;
     if (id)
         return id;
+    uint64_t generation = gos_module_generation();
     capture(cache, key, known, &stack);
     struct gos_site_hint *hint =
         known ? &known->sites[known->next_site++ % GOS_RECALL_SITES] : NULL;
-    return gos_site_intern_with(cache, &stack, hint);
+    id = gos_site_intern_with(cache, &stack, hint);
+    return has_brought_python(generation, &stack, key->depth)
+               ? gos_site_intern_with(cache, &stack, hint)
+               : id;
 }
 
 /*

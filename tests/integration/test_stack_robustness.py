@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 
@@ -109,22 +110,33 @@ def shared_pythons():
     return sorted(found)
 
 
+def allocations_by_python(report):
+    counts = {}
+    for site in report["sites"]:
+        functions = tuple(frame["function"] for frame in site["stack"].get("python", []))
+        counts[functions] = counts.get(functions, 0) + site["live_count"]
+    return counts
+
+
+def is_known_python(library):
+    return int(re.search(r"libpython3\.(\d+)", library).group(1)) >= 8
+
+
+@pytest.mark.parametrize("scope, fate, opened", [
+    ("global", "kept", "first"), ("local", "closed", "first"), ("local", "kept", "late"),
+])
 @pytest.mark.parametrize("library", shared_pythons() or [None])
-def test_interpreter_inside_a_program_comes_and_goes(same, library):
+def test_interpreter_inside_a_program_comes_and_goes(same, library, scope, fate, opened, tmp_path):
     if library is None:
         pytest.skip("no shared libpython here")
-    program = (
-        "import ctypes\n"
-        "cuda = ctypes.CDLL('libcuda.so.1')\n"
-        "address = ctypes.c_uint64()\n"
-        "for i in range(100):\n"
-        "    assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096)) == 0\n"
-        "    assert cuda.cuMemFree_v2(address) == 0\n"
-    )
     home = pathlib.Path(library).parents[1]
     env = {"PYTHONHOME": str(home)} if (home / "bin" / "python3").exists() else {}
-    run = same(PROGRAMS / "stack_embedded.linked", library, program, env=env)
+    end = tmp_path / "end"
+    run = same(PROGRAMS / "stack_embedded.linked", library, scope, fate, opened, end, env=env)
     assert run.stdout.count("outcome: program gave 0\n") == 2
+    if is_known_python(library):
+        report = json.loads((tmp_path / "end.json").read_text())
+        assert allocations_by_python(report) == {("inner", "outer", "<module>"): 200}
 
 
 def pythons():
