@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a process gets from the library when it is preloaded, and nothing else:
 #   - it exports exactly the entry points of src/cuda/entrypoints.def, dlsym,
-#     dlvsym and the functions of the public header, all without a version
+#     dlvsym, dlclose and the functions of the public header, all without a version
 #   - it needs libc alone, no symbol of a glibc newer than 2.28
 #   - one light constructor runs when it is loaded
 #
@@ -32,7 +32,7 @@ expected() {
         | sort >"$scratch/entries"
     [ -s "$scratch/entries" ] || complain "no entry points could be read"
     cat "$scratch/entries"
-    printf 'dlsym\ndlvsym\n'
+    printf 'dlclose\ndlsym\ndlvsym\n'
     grep -o '\bgpuoomshim_[a-z_]*(' "$here/include/gpuoomshim.h" | tr -d '('
 }
 

@@ -24,6 +24,7 @@ static _Atomic(struct gos_module *) table[GOS_MODULE_MAX];
 static _Atomic uint32_t table_count;
 static _Atomic uint64_t seen[GOS_MODULE_MAX];
 static _Atomic uint64_t known_generation;
+_Atomic uint64_t gos_module_unloads_known;
 
 /*
  * The same entries by address, without overlaps: what was mapped later hides
@@ -139,6 +140,7 @@ struct walk {
     struct found *first;
     struct found **last;
     uint64_t generation;
+    uint64_t unloads;
     bool is_failed;
 };
 
@@ -166,6 +168,7 @@ static int collect(struct dl_phdr_info *info, size_t info_bytes, void *arg)
 
     (void)info_bytes;
     walk->generation = info->dlpi_adds + info->dlpi_subs;
+    walk->unloads = info->dlpi_subs;
     if (walk->generation == atomic_load_explicit(&known_generation, memory_order_acquire))
         return 1;
     found = gos_scratch_alloc(&walk->scratch, sizeof(*found));
@@ -237,8 +240,10 @@ static bool merge(const struct walk *walk)
         if (entry)
             atomic_store_explicit(&seen[entry->index], walk->generation, memory_order_release);
     }
-    if (is_newer)
+    if (is_newer) {
         atomic_store_explicit(&known_generation, walk->generation, memory_order_release);
+        atomic_store_explicit(&gos_module_unloads_known, walk->unloads, memory_order_release);
+    }
     gos_lock_release(&module_lock);
     return is_newer;
 }
@@ -261,11 +266,27 @@ static bool refresh(void)
 
 /* --- what others ask ------------------------------------------------------------------------ */
 
+uint64_t gos_module_generation(void)
+{
+    return atomic_load_explicit(&known_generation, memory_order_acquire);
+}
+
+void gos_module_refresh(void)
+{
+    refresh();
+}
+
+bool gos_module_is_loaded(const struct gos_module *module)
+{
+    return atomic_load_explicit(&seen[module->index], memory_order_acquire) >=
+           atomic_load_explicit(&known_generation, memory_order_acquire);
+}
+
 const struct gos_module *gos_module_of(uintptr_t address)
 {
     const struct gos_module *module = find(address);
 
-    return module || !refresh() ? module : find(address);
+    return (module && gos_module_is_loaded(module)) || !refresh() ? module : find(address);
 }
 
 const struct gos_module *gos_module_at(uint32_t index)
@@ -275,12 +296,6 @@ const struct gos_module *gos_module_at(uint32_t index)
     return atomic_load_explicit(&table[index], memory_order_acquire);
 }
 
-static bool is_loaded(const struct gos_module *module)
-{
-    return atomic_load_explicit(&seen[module->index], memory_order_acquire) >=
-           atomic_load_explicit(&known_generation, memory_order_acquire);
-}
-
 const struct gos_module *gos_module_search(bool (*visit)(const struct gos_module *, void *),
                                            void *arg)
 {
@@ -288,7 +303,7 @@ const struct gos_module *gos_module_search(bool (*visit)(const struct gos_module
 
     refresh();
     for (uint32_t i = 0; (module = gos_module_at(i)) != NULL; i++) {
-        if (is_loaded(module) && visit(module, arg))
+        if (gos_module_is_loaded(module) && visit(module, arg))
             return module;
     }
     return NULL;

@@ -10,6 +10,7 @@
 #ifndef GOS_BASE_MODULE_H
 #define GOS_BASE_MODULE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,11 +31,29 @@ struct gos_module {
 
 /*
  * The module that holds the address, or NULL.  The pointer is permanent.  Takes
- * no lock and does not ask the loader unless the address is unknown; so where
- * one object was unloaded and another loaded at its place, the first is named
- * until anything else here has looked at the loader's list.
+ * no lock and does not ask the loader unless the address is unknown, or that of
+ * a module that is known to be unloaded: another may lie there now.
  */
 const struct gos_module *gos_module_of(uintptr_t address);
+
+/*
+ * How many objects had been unloaded when the loader's list was last looked at:
+ * while it stays the same, so does what an address stands for.
+ */
+extern _Atomic uint64_t gos_module_unloads_known;
+static inline uint64_t gos_module_unloads(void)
+{
+    return atomic_load_explicit(&gos_module_unloads_known, memory_order_acquire);
+}
+
+/* How the loader's list was when it was last looked at; changes with each object that comes. */
+uint64_t gos_module_generation(void);
+
+/* Look at it now.  Hook context: yes, but takes the loader's short lock. */
+void gos_module_refresh(void);
+
+/* Was it loaded when the list was last looked at? */
+bool gos_module_is_loaded(const struct gos_module *module);
 
 /* The module with that index, or NULL. */
 const struct gos_module *gos_module_at(uint32_t index);

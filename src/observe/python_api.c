@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 #include "../base/lock.h"
+#include "../base/memory.h"
 #include "../base/module.h"
 #include "../track/python_frames.h"
 
-static struct gos_python_api table;
 static _Atomic(const struct gos_python_api *) found;
 static struct gos_lock publishing = GOS_LOCK_INIT(GOS_RANK_FLUSH);
 
@@ -38,6 +38,7 @@ static void fill_interpreter(struct gos_python_api *api, const struct gos_module
 
 static bool fill(struct gos_python_api *api, const struct gos_module *module)
 {
+    api->module = module;
     uintptr_t finalizing = gos_module_symbol(module, "Py_IsFinalizing");
     uintptr_t current = gos_module_symbol(module, "PyThreadState_GetUnchecked");
 
@@ -68,13 +69,25 @@ const struct gos_python_api *gos_python_api_found(void)
     return atomic_load_explicit(&found, memory_order_acquire);
 }
 
+/* NULL: there is none, or its library was unloaded. */
+static const struct gos_python_api *loaded(void)
+{
+    const struct gos_python_api *api = gos_python_api_found();
+
+    return api && gos_module_is_loaded(api->module) ? api : NULL;
+}
+
+/* In a place of its own: another thread may still be reading that of one that was unloaded. */
 static void publish(const struct gos_python_api *api)
 {
+    struct gos_python_api *kept = gos_arena_alloc(sizeof(*kept));
+
+    if (!kept)
+        return;
+    *kept = *api;
     gos_lock_acquire(&publishing);
-    if (!gos_python_api_found()) {
-        table = *api;
-        atomic_store_explicit(&found, &table, memory_order_release);
-    }
+    if (!loaded())
+        atomic_store_explicit(&found, kept, memory_order_release);
     gos_lock_release(&publishing);
 }
 
@@ -86,12 +99,12 @@ static const struct gos_python_api *search(void)
 
     if (module && fill(&api, module))
         publish(&api);
-    return gos_python_api_found();
+    return loaded();
 }
 
 const struct gos_python_api *gos_python_api(void)
 {
-    const struct gos_python_api *api = gos_python_api_found();
+    const struct gos_python_api *api = loaded();
 
     if (!api && may_be_there())
         api = search();
@@ -101,4 +114,5 @@ const struct gos_python_api *gos_python_api(void)
 void gos_python_api_reset_after_fork(void)
 {
     gos_lock_reset(&publishing);
+    atomic_store(&found, NULL); /* it was in memory that the child has forgotten */
 }

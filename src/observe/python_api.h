@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#include "../base/module.h"
+
 /* CALL(name, result, arguments); all are in the stable ABI or have not changed since 3.8. */
 #define GOS_PYTHON_CALLS(CALL)                                                                     \
     CALL(Py_IsInitialized, int, (void))                                                            \
@@ -46,6 +48,7 @@ struct gos_python_api {
     /* For what is kept as long as the interpreter lives; may be NULL. */
     void *(*current_interpreter)(void);
     void *(*interpreter_dict)(void *interpreter);
+    const struct gos_module *module; /* that has all these */
 };
 
 /*

@@ -16,9 +16,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../base/libc_symbol.h"
 #include "../base/module.h"
 #include "../cuda/entrypoint.h"
+#include "behind.h"
 #include "nvml_hook.h"
 #include "state.h"
 #include "wrapper.h"
@@ -37,24 +37,6 @@ struct gos_lookup gos_dlvsym_choose(void *handle, const char *name, const char *
 
 static _Atomic(void *) next_dlsym;
 static _Atomic(void *) next_dlvsym;
-
-/*
- * The look-up function behind us: that of another preload library if it has
- * one, found by asking libc's with RTLD_NEXT, else libc's.
- */
-static void *behind_us(_Atomic(void *) *slot, const char *name)
-{
-    void *found = atomic_load_explicit(slot, memory_order_acquire);
-
-    if (found)
-        return found;
-    dlsym_function libc_dlsym = (dlsym_function)gos_libc_symbol("dlsym");
-    found = libc_dlsym ? libc_dlsym(RTLD_NEXT, name) : NULL;
-    if (!found)
-        found = (void *)gos_libc_symbol(name);
-    atomic_store_explicit(slot, found, memory_order_release);
-    return found;
-}
 
 /* A handle from dlopen is glibc's link_map; its name tells which library was asked. */
 static bool is_driver_handle(void *handle)
@@ -79,7 +61,7 @@ static bool is_drivers(void *handle, const void *pointer)
  */
 static bool exists_behind_us(const char *name)
 {
-    dlsym_function real = (dlsym_function)behind_us(&next_dlsym, "dlsym");
+    dlsym_function real = (dlsym_function)gos_behind_us(&next_dlsym, "dlsym");
     void *next = real ? real(RTLD_NEXT, name) : NULL;
 
     return next != NULL || gos_module_named("libcuda.so") || gos_module_named("libcudart");
@@ -116,7 +98,7 @@ static bool is_for_nvml(void *handle, const char *name)
 
 struct gos_lookup gos_dlsym_choose(void *handle, const char *name)
 {
-    dlsym_function real = (dlsym_function)behind_us(&next_dlsym, "dlsym");
+    dlsym_function real = (dlsym_function)gos_behind_us(&next_dlsym, "dlsym");
     int row = row_to_answer(handle, name);
 
     if (row < 0 && is_for_nvml(handle, name))
@@ -134,7 +116,7 @@ struct gos_lookup gos_dlsym_choose(void *handle, const char *name)
 
 struct gos_lookup gos_dlvsym_choose(void *handle, const char *name, const char *version)
 {
-    dlvsym_function real = (dlvsym_function)behind_us(&next_dlvsym, "dlvsym");
+    dlvsym_function real = (dlvsym_function)gos_behind_us(&next_dlvsym, "dlvsym");
     int row = row_to_answer(handle, name);
 
     if (row < 0 || handle == RTLD_DEFAULT)

@@ -1,8 +1,10 @@
 shim_sources := \
+    behind.c \
     call.c \
     context_end.c \
     cudart.c \
     deferred.c \
+    dlclose.c \
     dlsym.c \
     episode.c \
     failure.c \

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../base/module.h"
-#include "../base/phdr_walk.h"
 #include "python_frames.h"
 
 static size_t slot_of(uint64_t key)
@@ -13,23 +12,6 @@ static size_t slot_of(uint64_t key)
 }
 
 /* --- native ---------------------------------------------------------------------------------- */
-
-static int note_unloads(struct dl_phdr_info *info, size_t bytes, void *unloads)
-{
-    (void)bytes;
-    *(uint64_t *)unloads = info->dlpi_subs;
-    return 1;
-}
-
-/* After dlclose another object may lie at the same addresses. */
-static void forget_unloaded(struct gos_frame_cache *cache)
-{
-    uint64_t unloads = cache->unloads;
-    gos_phdr_walk(note_unloads, &unloads);
-    if (unloads != cache->unloads)
-        memset(cache->native, 0, sizeof cache->native);
-    cache->unloads = unloads;
-}
 
 /* A return address may be one past its function's end, so the call itself is looked up. */
 static void resolve_address(uintptr_t address, struct gos_native_frame *frame)
@@ -44,8 +26,6 @@ void gos_frames_resolve_native(struct gos_frame_cache *cache, const struct gos_s
                                struct gos_native_frame *frames)
 {
     memset(frames, 0, stack->native_count * sizeof *frames);
-    if (cache && stack->native_count)
-        forget_unloaded(cache);
     for (uint32_t i = 0; i < stack->native_count; i++) {
         uintptr_t address = stack->native[i];
         struct gos_native_frame *known = cache ? &cache->native[slot_of(address)] : &frames[i];

@@ -3,6 +3,8 @@
  * references by file, function and line.  A new stack is mostly made of known
  * frames, so this is what a new stack costs.
  *
+ * After an unload it must be emptied: an address may be another module's then.
+ *
  * Not locked: it belongs to whoever claimed the stack cache around it.
  */
 #ifndef GOS_TRACK_FRAME_CACHE_H
@@ -16,7 +18,6 @@
 
 /* All zero is empty. */
 struct gos_frame_cache {
-    uint64_t unloads; /* objects unloaded when the native entries were made */
     struct gos_native_frame native[GOS_FRAME_CACHE_ENTRIES];
     struct gos_python_cache_entry {
         struct gos_python_ref ref;

@@ -19,6 +19,7 @@ track_sources := \
     pool.c \
     python_frames.c \
     python_guard.c \
+    python_interpreter.c \
     python_layout.c \
     python_lines.c \
     python_text.c \

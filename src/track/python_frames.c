@@ -1,11 +1,7 @@
 #include "python_frames.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-#include "../base/memory.h"
-#include "../base/module.h"
-#include "../base/phdr_walk.h"
 #include "python_guard.h"
 #include "python_layout.h"
 #include "python_text.h"
@@ -19,23 +15,6 @@
 /* A chain of frames longer than this is damaged; CPython's own limit is far lower. */
 #define WALK_MAX 4096
 
-/* Without an interpreter, look for one at every so many captures of a thread. */
-#define SEARCH_EVERY 64
-
-struct interpreter {
-    struct gos_python_layout layout;
-    void *(*thread_state)(void);
-    uintptr_t code_type;
-    const char *version;
-};
-
-static struct interpreter found;
-static _Atomic(const struct interpreter *) interpreter;
-static _Atomic(const char *) unsupported;
-static atomic_flag searching = ATOMIC_FLAG_INIT;
-static _Atomic uint64_t searched_loads;
-static __thread uint32_t captures_without __attribute__((tls_model("initial-exec")));
-
 static uintptr_t word_at(uintptr_t address)
 {
     uintptr_t word;
@@ -48,140 +27,6 @@ static uint32_t half_at(uintptr_t address)
     uint32_t half;
     memcpy(&half, (const void *)address, sizeof half);
     return half;
-}
-
-/* --- finding the interpreter --------------------------------------------------------------- */
-
-static int note_loads(struct dl_phdr_info *info, size_t bytes, void *loads)
-{
-    (void)bytes;
-    *(uint64_t *)loads = info->dlpi_adds;
-    return 1;
-}
-
-/*
- * How many objects the loader has loaded so far: a search finds nothing new until it grows.
- * A forked child cannot count, and searches those that its parent knew.
- */
-static uint64_t count_loads(void)
-{
-    uint64_t loads = UINT64_MAX;
-    gos_phdr_walk(note_loads, &loads);
-    return loads;
-}
-
-/*
- * An executable with an interpreter inside may also load a libpython that
- * nobody uses: only one that was initialised counts.
- */
-static bool holds_interpreter(const struct gos_module *module, void *asleep)
-{
-    if (!gos_module_symbol(module, "PyCode_Type"))
-        return false;
-    uintptr_t is_initialized = gos_module_symbol(module, "Py_IsInitialized");
-    if (!is_initialized)
-        return false;
-    if (((int (*)(void))is_initialized)())
-        return true;
-    *(bool *)asleep = true;
-    return false;
-}
-
-static uint32_t parse_number(const char **text)
-{
-    uint32_t number = 0;
-    for (; **text >= '0' && **text <= '9'; (*text)++)
-        number = number * 10 + (uint32_t)(**text - '0');
-    return number;
-}
-
-/* "3.10.13 (main, …" as PY_VERSION_HEX writes it, without the release level. */
-static uint32_t parse_version(const char *text)
-{
-    uint32_t major = parse_number(&text);
-    text += *text == '.';
-    uint32_t minor = parse_number(&text);
-    text += *text == '.';
-    return major << 24 | minor << 16 | parse_number(&text) << 8;
-}
-
-/* Py_Version exists from 3.11 on; older ones tell only in words. */
-static uint32_t version_of(const struct gos_module *module, const char *words)
-{
-    uintptr_t number = gos_module_symbol(module, "Py_Version");
-    return number ? (uint32_t)word_at(number) : parse_version(words);
-}
-
-static void give_up(const char *why)
-{
-    atomic_store_explicit(&unsupported, why, memory_order_release);
-}
-
-static bool adopt(const struct gos_module *module)
-{
-    uintptr_t thread_state = gos_module_symbol(module, "PyGILState_GetThisThreadState");
-    uintptr_t get_version = gos_module_symbol(module, "Py_GetVersion");
-    if (!thread_state || !get_version) {
-        give_up("the Python interpreter does not export what is needed");
-        return false;
-    }
-    const char *words = ((const char *(*)(void))get_version)();
-    uint32_t version = version_of(module, words);
-    const void *runtime = (const void *)gos_module_symbol(module, "_PyRuntime");
-    const char *why = strstr(words, "free-threading")
-                          ? GOS_PYTHON_FREE_THREADED
-                          : gos_python_layout_find(version, runtime, &found.layout);
-    if (why) {
-        give_up(why);
-        return false;
-    }
-    found.thread_state = (void *(*)(void))thread_state;
-    found.code_type = gos_module_symbol(module, "PyCode_Type");
-    found.version = gos_arena_intern(words, strcspn(words, " "));
-    atomic_store_explicit(&interpreter, &found, memory_order_release);
-    return true;
-}
-
-/* One thread at a time; found is written only here, before it is published. */
-static bool search_modules(uint64_t loads)
-{
-    bool asleep = false;
-    const struct gos_module *module = gos_module_search(holds_interpreter, &asleep);
-    bool is_found = module && adopt(module);
-    /* An interpreter that is not initialised yet can wake up without anything being loaded. */
-    atomic_store_explicit(&searched_loads, asleep ? 0 : loads, memory_order_relaxed);
-    return is_found;
-}
-
-static bool is_found(void)
-{
-    return atomic_load_explicit(&interpreter, memory_order_acquire) != NULL;
-}
-
-bool gos_python_find(void)
-{
-    if (is_found())
-        return true;
-    if (gos_python_unsupported())
-        return false;
-    uint64_t loads = count_loads();
-    if (loads == atomic_load_explicit(&searched_loads, memory_order_relaxed))
-        return false;
-    if (atomic_flag_test_and_set_explicit(&searching, memory_order_acquire))
-        return false;
-    bool result = is_found() || search_modules(loads);
-    atomic_flag_clear_explicit(&searching, memory_order_release);
-    return result;
-}
-
-/* The interpreter, or NULL; looks for one now and then. */
-static const struct interpreter *current_interpreter(void)
-{
-    const struct interpreter *python = atomic_load_explicit(&interpreter, memory_order_acquire);
-    if (python || captures_without++ % SEARCH_EVERY != 0)
-        return python;
-    gos_python_find();
-    return atomic_load_explicit(&interpreter, memory_order_acquire);
 }
 
 /* --- capturing ------------------------------------------------------------------------------ */
@@ -228,7 +73,7 @@ static bool is_stand_in(const struct gos_python_layout *layout, uintptr_t frame)
 }
 
 static inline __attribute__((always_inline)) bool
-read_object(const struct interpreter *python, uintptr_t frame, struct gos_python_ref *ref)
+read_object(const struct gos_interpreter *python, uintptr_t frame, struct gos_python_ref *ref)
 {
     const struct gos_python_layout *layout = &python->layout;
     uintptr_t code = word_at(frame + layout->frame_code);
@@ -241,7 +86,7 @@ read_object(const struct interpreter *python, uintptr_t frame, struct gos_python
 }
 
 static inline __attribute__((always_inline)) bool
-read_frame(const struct interpreter *python, uintptr_t frame, struct gos_python_ref *ref)
+read_frame(const struct gos_interpreter *python, uintptr_t frame, struct gos_python_ref *ref)
 {
     const struct gos_python_layout *layout = &python->layout;
     uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
@@ -253,13 +98,13 @@ read_frame(const struct interpreter *python, uintptr_t frame, struct gos_python_
     return true;
 }
 
-typedef bool frame_reader(const struct interpreter *, uintptr_t, struct gos_python_ref *);
+typedef bool frame_reader(const struct gos_interpreter *, uintptr_t, struct gos_python_ref *);
 
 /*
  * Takes the interpreter by value: what is written to the stack then cannot
  * change the offsets, which stay in registers.
  */
-static inline __attribute__((always_inline)) void walk(struct interpreter python,
+static inline __attribute__((always_inline)) void walk(struct gos_interpreter python,
                                                        frame_reader *read, uintptr_t frame,
                                                        struct gos_stack *stack, uint32_t max)
 {
@@ -278,7 +123,7 @@ static inline __attribute__((always_inline)) void walk(struct interpreter python
 }
 
 /* The calling thread's newest frame; 0: it runs no Python. */
-static uintptr_t top_of(const struct interpreter *python)
+static uintptr_t top_of(const struct gos_interpreter *python)
 {
     uintptr_t thread_state = python ? (uintptr_t)python->thread_state() : 0;
     return thread_state ? newest_frame(&python->layout, thread_state) : 0;
@@ -286,7 +131,7 @@ static uintptr_t top_of(const struct interpreter *python)
 
 void gos_python_capture(struct gos_stack *stack, uint32_t max)
 {
-    const struct interpreter *python = current_interpreter();
+    const struct gos_interpreter *python = gos_python_current();
     uintptr_t frame = top_of(python);
     stack->python_count = 0;
     stack->python_hash = 0;
@@ -307,7 +152,7 @@ static bool holds_code(const struct gos_python_layout *layout, uintptr_t code_ty
 }
 
 /* From here outward to the next frame that runs a code object; 0: there is none. */
-static __attribute__((noinline)) uintptr_t skip_others(const struct interpreter *python,
+static __attribute__((noinline)) uintptr_t skip_others(const struct gos_interpreter *python,
                                                        uintptr_t frame)
 {
     for (uint32_t walked = 0; frame && walked < WALK_MAX; walked++) {
@@ -318,7 +163,7 @@ static __attribute__((noinline)) uintptr_t skip_others(const struct interpreter 
     return 0;
 }
 
-static uintptr_t outward(const struct interpreter *python, uintptr_t frame)
+static uintptr_t outward(const struct gos_interpreter *python, uintptr_t frame)
 {
     return skip_others(python, word_at(frame + python->layout.frame_previous));
 }
@@ -342,7 +187,7 @@ static bool is_same_frame(const struct gos_python_layout *layout, uintptr_t fram
            guard_of(layout, known->code) == known->guard;
 }
 
-static bool compare(const struct interpreter *python, frame_comparer *is_same, uintptr_t frame,
+static bool compare(const struct gos_interpreter *python, frame_comparer *is_same, uintptr_t frame,
                     const struct gos_python_ref *refs, uint32_t count, uint32_t max)
 {
     frame = skip_others(python, frame);
@@ -359,7 +204,7 @@ static bool compare(const struct interpreter *python, frame_comparer *is_same, u
  * spent: offsets are in registers, and where the code object is the known one,
  * that it is one was seen when it became known.
  */
-static bool compare_numbered(const struct interpreter *python, uintptr_t frame,
+static bool compare_numbered(const struct gos_interpreter *python, uintptr_t frame,
                              const struct gos_python_ref *refs, uint32_t count, uint32_t max)
 {
     const struct gos_python_layout *layout = &python->layout;
@@ -384,7 +229,7 @@ static bool compare_numbered(const struct interpreter *python, uintptr_t frame,
 
 bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max)
 {
-    const struct interpreter *python = current_interpreter();
+    const struct gos_interpreter *python = gos_python_current();
     uintptr_t frame = top_of(python);
     if (!frame)
         return count == 0;
@@ -409,7 +254,7 @@ static int line_of(const struct gos_python_layout *layout, const struct gos_pyth
 
 bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame *frame)
 {
-    const struct interpreter *python = atomic_load_explicit(&interpreter, memory_order_acquire);
+    const struct gos_interpreter *python = gos_python_known();
     if (!python || !is_code(python->code_type, ref->code))
         return false;
     const struct gos_python_layout *layout = &python->layout;
@@ -417,25 +262,4 @@ bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame
     frame->function = gos_python_text(layout, word_at(ref->code + layout->code_function));
     frame->line = line_of(layout, ref);
     return true;
-}
-
-const char *gos_python_version(void)
-{
-    const struct interpreter *python = atomic_load_explicit(&interpreter, memory_order_acquire);
-    return python ? python->version : NULL;
-}
-
-const char *gos_python_unsupported(void)
-{
-    return atomic_load_explicit(&unsupported, memory_order_acquire);
-}
-
-/* The texts were in memory that the child has forgotten; the interpreter is found again. */
-void gos_python_reset_after_fork(void)
-{
-    atomic_store(&interpreter, NULL);
-    atomic_store(&unsupported, NULL);
-    atomic_store(&searched_loads, 0);
-    atomic_flag_clear(&searching);
-    captures_without = 0;
 }

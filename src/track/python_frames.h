@@ -9,15 +9,8 @@
 #ifndef GOS_TRACK_PYTHON_FRAMES_H
 #define GOS_TRACK_PYTHON_FRAMES_H
 
+#include "python_interpreter.h"
 #include "site.h"
-
-/*
- * Find the interpreter in this process, if it has one by now: walks modules
- * for Py_Version/Py_GetVersion, PyCode_Type, PyGILState_GetThisThreadState.
- * Cheap when already found; tried again while none is found, at most once per
- * new set of loaded modules.  Hook context: yes.
- */
-bool gos_python_find(void);
 
 /*
  * Frames of the calling thread into stack->python, with their hash; none
@@ -30,12 +23,5 @@ bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint3
 
 /* File, qualified name and line of a captured frame, as permanent strings. */
 bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame *frame);
-
-/* "3.12.3", or NULL without an interpreter. */
-const char *gos_python_version(void);
-/* Why Python stacks are off ("CPython 3.15 is not known"), or NULL. */
-const char *gos_python_unsupported(void);
-
-void gos_python_reset_after_fork(void);
 
 #endif

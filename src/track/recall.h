@@ -99,6 +99,8 @@ struct gos_recall {
     struct gos_recall_node nodes[GOS_RECALL_NODES];
 };
 
+void gos_recall_forget(struct gos_recall *recall);
+
 /* The remembered stack that lies there now, or NULL. */
 struct gos_recall_stack *gos_recall_find(struct gos_recall *recall,
                                          const struct gos_recall_key *key);

@@ -47,7 +47,7 @@ uint32_t gos_site_cache_find(const struct gos_site_cache *cache, const struct go
     return entry->hash == hash && holds(cache, entry, stack) ? entry->id : 0;
 }
 
-static void forget_all(struct gos_site_cache *cache)
+void gos_site_cache_forget(struct gos_site_cache *cache)
 {
     memset(cache->sets, 0, sizeof cache->sets);
     cache->word_count = 0;
@@ -72,7 +72,7 @@ void gos_site_cache_put(struct gos_site_cache *cache, const struct gos_stack *st
 {
     uint32_t python_words = stack->python_count * (uint32_t)WORDS_PER_REF;
     if (cache->word_count + stack->native_count + python_words > GOS_SITE_CACHE_WORDS)
-        forget_all(cache);
+        gos_site_cache_forget(cache);
     uint64_t *words = &cache->words[cache->word_count];
     memcpy(words, stack->native, stack->native_count * sizeof *words);
     memcpy(words + stack->native_count, stack->python, python_words * sizeof *words);

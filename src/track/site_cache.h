@@ -43,6 +43,8 @@ struct gos_site_hint {
     const char *tag;
 };
 
+void gos_site_cache_forget(struct gos_site_cache *cache);
+
 /* Fill it in for a stack that was found, or put, just now. */
 void gos_site_cache_hint(const struct gos_site_cache *cache, uint64_t hash,
                          struct gos_site_hint *hint);

@@ -1,8 +1,10 @@
 #include "stack_cache.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "../base/memory.h"
+#include "../base/module.h"
 #include "../base/thread.h"
 
 static _Atomic(struct gos_stack_cache *) caches[GOS_STACK_CACHES];
@@ -12,10 +14,20 @@ static struct gos_stack_cache *make_cache(uint32_t index)
 {
     struct gos_stack_cache *made = gos_memory_alloc(sizeof *made);
     struct gos_stack_cache *existing = NULL;
+    if (made)
+        made->unloads = gos_module_unloads();
     if (!made || atomic_compare_exchange_strong(&caches[index], &existing, made))
         return made;
     gos_memory_free(made, sizeof *made);
     return existing;
+}
+
+static __attribute__((noinline)) void forget_all(struct gos_stack_cache *cache, uint64_t unloads)
+{
+    gos_recall_forget(&cache->recall);
+    memset(&cache->frames, 0, sizeof cache->frames);
+    gos_site_cache_forget(&cache->sites);
+    cache->unloads = unloads;
 }
 
 struct gos_stack_cache *gos_stack_cache_claim(void)
@@ -26,6 +38,9 @@ struct gos_stack_cache *gos_stack_cache_claim(void)
         cache = make_cache(index);
     if (!cache || atomic_flag_test_and_set_explicit(&cache->claimed, memory_order_acquire))
         return NULL;
+    uint64_t unloads = gos_module_unloads();
+    if (cache->unloads != unloads)
+        forget_all(cache, unloads);
     return cache;
 }
 

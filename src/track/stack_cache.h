@@ -7,6 +7,8 @@
  * or when a signal handler interrupted a claim.  So nothing is owned by a
  * thread, and nothing has to be done when one ends.
  *
+ * All of it goes by address, so a claim finds it empty after an unload.
+ *
  * Hook context: yes; claiming never waits.
  */
 #ifndef GOS_TRACK_STACK_CACHE_H
@@ -24,6 +26,7 @@
 struct gos_stack_cache {
     atomic_flag claimed;
     bool is_first_meeting; /* with the native stack that was captured last: not worth keeping yet */
+    uint64_t unloads; /* gos_module_unloads when it was last empty */
     struct gos_recall recall;
     struct gos_frame_cache frames;
     struct gos_site_cache sites;

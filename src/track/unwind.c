@@ -29,6 +29,7 @@ static _Atomic bool recall_is_off;
 
 void gos_unwind_open(void)
 {
+    gos_module_refresh(); /* nobody has told us of unloads until now */
     const struct gos_module *own = gos_module_of((uintptr_t)&gos_unwind_open);
     own_start = own ? own->start : 0;
     own_end = own ? own->end : 0;
@@ -226,6 +227,15 @@ static uint32_t site_as_before(const struct gos_stack_cache *cache,
     return 0;
 }
 
+/* Code that was on no stack before may have come with an interpreter. */
+static bool has_brought_python(uint64_t generation, struct gos_stack *stack, uint32_t depth)
+{
+    if (stack->python_count || !wants_python() || gos_module_generation() == generation)
+        return false;
+    gos_python_capture(stack, depth);
+    return stack->python_count > 0;
+}
+
 static uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_key *key)
 {
     struct gos_recall_stack *known = known_stack(cache, key);
@@ -233,10 +243,14 @@ static uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_
     struct gos_stack stack;
     if (id)
         return id;
+    uint64_t generation = gos_module_generation();
     capture(cache, key, known, &stack);
     struct gos_site_hint *hint =
         known ? &known->sites[known->next_site++ % GOS_RECALL_SITES] : NULL;
-    return gos_site_intern_with(cache, &stack, hint);
+    id = gos_site_intern_with(cache, &stack, hint);
+    return has_brought_python(generation, &stack, key->depth)
+               ? gos_site_intern_with(cache, &stack, hint)
+               : id;
 }
 
 /*

@@ -1,8 +1,10 @@
 """Stacks that are hard to walk, tags, and sampled stacks."""
 import glob
+import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 
@@ -32,6 +34,10 @@ def without_libunwind(tmp_path_factory):
 
 def stack_losses(report):
     return {loss["what"]: loss["count"] for loss in report.json["tracking"]["losses"]}
+
+
+def version_of(text):
+    return tuple(int(part) for part in text.split(".")[:2])
 
 
 def told_one(run, name):
@@ -72,6 +78,23 @@ def test_constructor_allocates_while_another_thread_does(same, unwinder):
     assert told_one(run, "live_count") == 0
 
 
+def test_library_at_the_place_of_one_that_was_closed_is_named(same, unwinder, tmp_path):
+    libraries = [PROGRAMS / "libstack_first.so", PROGRAMS / "libstack_second.so"]
+    run = same(PROGRAMS / "stack_reopened.linked", *libraries, tmp_path / "held", env=unwinder)
+    assert told_one(run, "live_count") == 12
+    sites = json.loads((tmp_path / "held.json").read_text())["sites"]
+    held = {site["stack"]["native"][0]["library"]: site["live_bytes"] for site in sites}
+    assert held == {"libstack_first.so": 12 << 20, "libstack_second.so": 24 << 20}
+
+
+def test_new_stack_does_not_wait_for_the_loader(same, tmp_path_factory):
+    if platform.libc_ver()[0] != "glibc" or version_of(platform.libc_ver()[1]) < (2, 35):
+        pytest.skip("the unwinder itself asks the loader")
+    env = {"LD_LIBRARY_PATH": f"{without_libunwind(tmp_path_factory)}:{BUILD / 'sim'}"}
+    run = same(PROGRAMS / "stack_loader_lock.linked", env=env)
+    assert "outcome: the thread went on\n" in run.stdout
+
+
 def test_exceptions_are_caught_as_without_the_library(same, unwinder):
     run = same(PROGRAMS / "stack_exceptions", env=unwinder)
     assert "outcome: caught 200, destroyed 2100\n" in run.stdout
@@ -92,20 +115,32 @@ def home_of(library):
     return {"PYTHONHOME": str(home)} if (home / "bin" / "python3").exists() else {}
 
 
+def allocations_by_python(report):
+    counts = {}
+    for site in report["sites"]:
+        functions = tuple(frame["function"] for frame in site["stack"].get("python", []))
+        counts[functions] = counts.get(functions, 0) + site["live_count"]
+    return counts
+
+
+def is_known_python(library):
+    return int(re.search(r"libpython3\.(\d+)", library).group(1)) >= 8
+
+
+@pytest.mark.parametrize("scope, fate, opened", [
+    ("global", "kept", "first"), ("local", "closed", "first"), ("local", "kept", "late"),
+])
 @pytest.mark.parametrize("library", shared_pythons() or [None])
-def test_interpreter_inside_a_program_comes_and_goes(same, library):
+def test_interpreter_inside_a_program_comes_and_goes(same, library, scope, fate, opened, tmp_path):
     if library is None:
         pytest.skip("no shared libpython here")
-    program = (
-        "import ctypes\n"
-        "cuda = ctypes.CDLL('libcuda.so.1')\n"
-        "address = ctypes.c_uint64()\n"
-        "for i in range(100):\n"
-        "    assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096)) == 0\n"
-        "    assert cuda.cuMemFree_v2(address) == 0\n"
-    )
-    run = same(PROGRAMS / "stack_embedded.linked", library, program, env=home_of(library))
+    end = tmp_path / "end"
+    run = same(PROGRAMS / "stack_embedded.linked", library, scope, fate, opened, end,
+               env=home_of(library))
     assert run.stdout.count("outcome: program gave 0\n") == 2
+    if is_known_python(library):
+        report = json.loads((tmp_path / "end.json").read_text())
+        assert allocations_by_python(report) == {("inner", "outer", "<module>"): 200}
 
 
 # What is run last while an interpreter starts; others get to run during it.

@@ -1,13 +1,13 @@
 # Small hosts, one situation each.  Every driver host is built three times, once
 # for each way to reach the driver; runtime hosts link cudart.
 
-driver_hosts := address_limit alloc_kinds asks_once capture_cached churn fail_together flush_callback forked \
-                gives_up growth leak pending_kinds recovery refused_answers refused_free \
+driver_hosts := address_limit alloc_kinds asks_once capture_cached churn fail_together \
+                flush_callback forked gives_up growth leak pending_kinds recovery refused_answers refused_free \
                 rehearse_inject rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 \
                 scenario_8 segments server xla_shape
 # Strange stacks: one way to reach the driver is enough.
-stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_million stack_signal \
-               stack_stub_python stack_tags stack_threads starting_python
+stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_loader_lock stack_million \
+               stack_reopened stack_signal stack_stub_python stack_tags stack_threads starting_python
 runtime_hosts := runtime_own_cache runtime_pair runtime_recovered runtime_refused
 driver_hosts += first_allocation forked_busy fragments host_memory two_gpus
 driver_hosts += $(sort $(notdir $(basename $(wildcard tests/programs/regress_*.c))))
@@ -26,6 +26,7 @@ programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(pa
             $(runtime_hosts:%=$(programs_dir)/%.runtime) $(programs_dir)/lookup \
             $(stack_hosts:%=$(programs_dir)/%.linked) $(programs_dir)/stack_exceptions \
             $(programs_dir)/libstack_constructor.so $(programs_dir)/libstub_python.so \
+            $(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so \
             $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so
 
 build_host = mkdir -p $(@D) && $(CC) $(host_flags) -MMD -MP -MF $@.d -MT $@ -O0 \
@@ -43,9 +44,9 @@ $(foreach path,$(load_paths),$(eval $(call driver_host_rule,$(path))))
 
 # With the library inside instead of preloaded: for sanitizers, whose own library
 # would have to be preloaded first and would then look itself up by our dlsym,
-# before it is ready.  So everything but dlsym is in there.
+# before it is ready.  So everything but dlsym is in there, and dlclose, which they replace as well.
 inside_hosts := $(driver_hosts:%=$(programs_dir)/%.inside)
-inside_objects := $(filter-out %/dlsym.o %/dlsym_$(machine).o,$(shim_objects))
+inside_objects := $(filter-out %/dlclose.o %/dlsym.o %/dlsym_$(machine).o,$(shim_objects))
 
 $(inside_hosts): $(programs_dir)/%.inside: tests/programs/%.c $(inside_objects) $(archive) \
     | $(link_deps_linked)
@@ -79,6 +80,10 @@ $(programs_dir)/libc10_cuda.so $(programs_dir)/libnccl.so.2:
 	$(say) HOST $@
 	$(quiet)$(build_host) -shared -fPIC -Wl,-soname,$(@F) -L$(cudart_link_dir) -l:libcudart.so.13 \
 	    -Wl,--allow-shlib-undefined -lpthread
+
+$(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so: tests/programs/stack_plugin.c
+	$(say) HOST $@
+	$(quiet)$(build_host) -shared -fPIC
 
 $(programs_dir)/lib%.so: tests/programs/%.c
 	$(say) HOST $@

@@ -1,4 +1,5 @@
 /* Resolving frames, with and without a cache; and Python's part where there is no Python. */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include "../../src/base/module.h"
 #include "../../src/track/frame_cache.h"
 #include "../../src/track/python_frames.h"
+#include "../../src/track/stack_cache.h"
 
 static struct gos_frame_cache cache;
 
@@ -51,18 +53,39 @@ static void return_address_belongs_to_the_call_before_it(void **state)
     assert_int_equal(frame.offset, libc->end - libc->base);
 }
 
-static void unloaded_objects_are_forgotten(void **state)
+static void load_and_unload(void)
+{
+    void *handle = dlopen("libthread_db.so.1", RTLD_LAZY); /* in libc's package, needed by nobody */
+    assert_non_null(handle);
+    dlclose(handle);
+    gos_module_refresh();
+}
+
+/* Another object may lie at the same addresses next time. */
+static void everything_is_forgotten_when_an_object_was_unloaded(void **state)
 {
     (void)state;
-    struct gos_stack stack = mixed_stack();
-    struct gos_native_frame frames[GOS_FRAME_MAX];
-    gos_frames_resolve_native(&cache, &stack, frames);
-    for (size_t i = 0; i < GOS_FRAME_CACHE_ENTRIES; i++)
-        if (cache.native[i].address)
-            cache.native[i].module = 77;
-    cache.unloads--;
-    gos_frames_resolve_native(&cache, &stack, frames);
-    assert_string_equal(gos_module_at(frames[0].module)->name, "libc.so.6");
+    const struct gos_recall_key key = {.slot = 8, .caller = 16, .depth = 1};
+    struct gos_stack stack = {.native_count = 1, .native = {16}};
+    struct gos_stack_cache *kept = gos_stack_cache_claim();
+    gos_site_cache_put(&kept->sites, &stack, 5, 77);
+    kept->frames.native[0].address = 16;
+    assert_null(gos_recall_note(&kept->recall, &key, 5));
+    gos_recall_note(&kept->recall, &key, 5)->is_learned = true;
+    gos_stack_cache_release(kept);
+
+    kept = gos_stack_cache_claim();
+    assert_int_equal(gos_site_cache_find(&kept->sites, &stack, 5), 77);
+    assert_non_null(gos_recall_find(&kept->recall, &key));
+    gos_stack_cache_release(kept);
+
+    load_and_unload();
+    kept = gos_stack_cache_claim();
+    assert_int_equal(gos_site_cache_find(&kept->sites, &stack, 5), 0);
+    assert_int_equal(kept->frames.native[0].address, 0);
+    assert_null(gos_recall_find(&kept->recall, &key));
+    assert_null(gos_recall_note(&kept->recall, &key, 5));
+    gos_stack_cache_release(kept);
 }
 
 static void without_an_interpreter_there_are_no_python_frames(void **state)
@@ -91,7 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cached_frames_equal_resolved_ones),
         cmocka_unit_test(return_address_belongs_to_the_call_before_it),
-        cmocka_unit_test(unloaded_objects_are_forgotten),
+        cmocka_unit_test(everything_is_forgotten_when_an_object_was_unloaded),
         cmocka_unit_test(without_an_interpreter_there_are_no_python_frames),
         cmocka_unit_test(references_cannot_be_decoded_without_an_interpreter),
     };
