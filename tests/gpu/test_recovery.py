@@ -93,7 +93,7 @@ used = fill()
 dist.all_reduce(ones)
 torch.cuda.synchronize()
 # One write for the whole line: both ranks write to the same pipe.
-sys.stdout.write("outcome: rank %d value %s\n" % (rank, float(ones[:4].cpu().sum())))
+sys.stdout.write("outcome: rank %d value %s\\n" % (rank, float(ones[:4].cpu().sum())))
 sys.stdout.flush()
 dist.destroy_process_group()
 """

@@ -65,13 +65,16 @@ static void load_and_unload(void)
 static void everything_is_forgotten_when_an_object_was_unloaded(void **state)
 {
     (void)state;
-    const struct gos_recall_key key = {.slot = 8, .caller = 16, .depth = 1};
+    uintptr_t slot = 16;
+    const struct gos_recall_key key = {.slot = (uintptr_t)&slot, .caller = slot, .depth = 1};
     struct gos_stack stack = {.native_count = 1, .native = {16}};
     struct gos_stack_cache *kept = gos_stack_cache_claim();
     gos_site_cache_put(&kept->sites, &stack, 5, 77);
     kept->frames.native[0].address = 16;
-    assert_null(gos_recall_note(&kept->recall, &key, 5));
-    gos_recall_note(&kept->recall, &key, 5)->is_learned = true;
+    assert_false(gos_recall_note(&kept->recall, &key, 5));
+    assert_true(gos_recall_note(&kept->recall, &key, 5));
+    assert_true(gos_recall_expect(&kept->recall.lesson, key.slot, slot, GOS_RECALL_FRAME));
+    gos_recall_keep(&kept->recall);
     gos_stack_cache_release(kept);
 
     kept = gos_stack_cache_claim();
