@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from books import books_agree
 from hosts import MIB, PROGRAMS
 
 
@@ -104,3 +105,7 @@ def test_failure_on_a_small_stack_is_left_alone_and_counted(same, program):
     assert "its thread's stack is too small" in run.stderr
     assert run.report.outcome == "failed"
     assert any("reports not written" in line for line in run.report.json["incomplete"])
+
+
+def test_context_that_comes_after_many_streams_ends_with_its_memory(same, program):
+    books_agree(same(program("regress_many_streams")))
