@@ -7,6 +7,7 @@ shim_sources := \
     episode.c \
     failure.c \
     framework_view.c \
+    graph_call.c \
     habit.c \
     hook_array.c \
     hook_capture.c \

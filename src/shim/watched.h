@@ -18,8 +18,11 @@ bool gos_watched_is_injected(enum gos_entrypoint entry);
 /* The call of a watched entry point that has just failed; the stream it was for, or NULL. */
 struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream, bool injected);
 
-/* As WATCHED, for a call in stream order; `stream` may use the parameters. */
-#define WATCHED_ON(stream, symbol, parameters, arguments)                                          \
+/*
+ * As WATCHED, for a call in stream order (stream NULL: for none), and with what
+ * is to be done after a success; both may use the parameters.
+ */
+#define WATCHED_THEN(stream, symbol, parameters, arguments, then)                                  \
     CUresult CUDAAPI symbol parameters                                                             \
     {                                                                                              \
         bool injected =                                                                            \
@@ -32,8 +35,13 @@ struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream, b
                 result = GOS_REAL(symbol) arguments;                                               \
             result = gos_call_done(&call, result);                                                 \
         }                                                                                          \
+        if (__builtin_expect(result == CUDA_SUCCESS, 1))                                           \
+            then;                                                                                  \
         return result;                                                                             \
     }
+
+#define WATCHED_ON(stream, symbol, parameters, arguments)                                          \
+    WATCHED_THEN(stream, symbol, parameters, arguments, (void)0)
 
 #define WATCHED(symbol, parameters, arguments) WATCHED_ON(NULL, symbol, parameters, arguments)
 

@@ -9,6 +9,7 @@ track_sources := \
     event.c \
     fallback.c \
     frame_cache.c \
+    graph_memory.c \
     handle_map.c \
     held.c \
     history.c \

@@ -142,7 +142,18 @@ static void memory_from_a_pool_of_managed_memory_is_managed(void)
     memory_from_a_pool("pool.managed-on-device-3", &props, 0xb0000);
 }
 
-static void memory_allocated_while_capturing_belongs_to_the_graph(void)
+static void launch(CUgraph graph)
+{
+    CUgraphExec exec = NULL;
+
+    writes(ROW_cuGraphInstantiateWithFlags, &exec, 0x62000);
+    cuGraphInstantiateWithFlags(&exec, graph, 0);
+    cuGraphLaunch(exec, NULL);
+    cuGraphExecDestroy(exec);
+    cuGraphDestroy(graph);
+}
+
+static void memory_allocated_while_capturing_is_there_when_the_graph_is_launched(void)
 {
     CUstream stream = (CUstream)0x60000;
     CUdeviceptr address = 0;
@@ -153,6 +164,8 @@ static void memory_allocated_while_capturing_belongs_to_the_graph(void)
     cuMemAllocAsync(&address, 4096, stream);
     cuStreamEndCapture(stream, &graph);
     look("capture.ended");
+    launch((CUgraph)(uintptr_t)ROW_GRAPH);
+    look("capture.launched");
     cuMemFree_v2(address);
     look("capture.freed");
 }
@@ -175,6 +188,7 @@ static void handle_imported_here_and_known_keeps_its_bytes(void)
 #if CUDA_VERSION >= 12020
 static void node_that_frees_ends_the_record(void)
 {
+    CUgraph graph = (CUgraph)(uintptr_t)0x81000, other = (CUgraph)(uintptr_t)0x82000;
     CUgraphNodeParams params;
     CUgraphNode node = NULL;
 
@@ -182,14 +196,15 @@ static void node_that_frees_ends_the_record(void)
     params.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     params.alloc.bytesize = 4096;
     writes(ROW_cuGraphAddNode, &params.alloc.dptr, 0x80000);
-    cuGraphAddNode(&node, NULL, NULL, 0, &params);
+    cuGraphAddNode(&node, graph, NULL, 0, &params);
     CUdeviceptr address = params.alloc.dptr;
+    launch(graph);
     look("node.allocates");
-    row_script.row = -1;
     memset(&params, 0, sizeof params);
     params.type = CU_GRAPH_NODE_TYPE_MEM_FREE;
     params.free.dptr = address;
-    cuGraphAddNode(&node, NULL, NULL, 0, &params);
+    cuGraphAddNode(&node, other, NULL, 0, &params);
+    launch(other);
     look("node.frees");
 }
 #endif
@@ -224,7 +239,7 @@ int main(int count, char **words)
     pool_of_another_device_is_known_by_asking_for_it();
     memory_from_a_pool_of_the_host_is_host_memory();
     memory_from_a_pool_of_managed_memory_is_managed();
-    memory_allocated_while_capturing_belongs_to_the_graph();
+    memory_allocated_while_capturing_is_there_when_the_graph_is_launched();
     handle_imported_here_and_known_keeps_its_bytes();
 #if CUDA_VERSION >= 12020
     node_that_frees_ends_the_record();

@@ -15,6 +15,7 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/thread.h"
 #include "../../src/track/event.h"
+#include "../../src/track/graph_memory.h"
 #include "../../src/track/pool.h"
 #include "../../src/track/registry.h"
 #include "../../src/track/vmm.h"
@@ -38,6 +39,7 @@ static void use_everything(void)
     gos_context_seen(0xc0, 1);
     gos_capture_began(0x5000, 0xc0);
     gos_pending_add(&freed);
+    gos_graph_frees(0x6000, 0x1000);
     gos_event_add(&event);
 }
 
@@ -70,7 +72,7 @@ static int first_thing_left(void)
         return 3;
     if (gos_pool_find(0x9000, &info) || gos_context_device(0xc0, &device))
         return 4;
-    if (gos_capture_count() || gos_pending_list(&pending, 1))
+    if (gos_capture_count() || gos_graph_any() || gos_pending_list(&pending, 1))
         return 5;
     return gos_event_copy(&copy, 1, &a) ? 6 : 0;
 }
