@@ -109,3 +109,12 @@ def test_failure_on_a_small_stack_is_left_alone_and_counted(same, program):
 
 def test_context_that_comes_after_many_streams_ends_with_its_memory(same, program):
     books_agree(same(program("regress_many_streams")))
+
+
+@pytest.mark.parametrize("how, symbol", [
+    ("module", "cuModuleLoadDataEx"), ("library", "cuLibraryLoadData"),
+    ("file", "cuLibraryLoadFromFile")])
+def test_load_that_is_repeated_is_the_same_call(host, program, how, symbol):
+    run = host(program("regress_load_options"), how, env={"GPUSIM_FAIL": f"{symbol}:2:1"})
+    assert run.report.outcome == "recovered"
+    assert "outcome: load 0\noutcome: log of 7: loaded\n" in run.stdout
