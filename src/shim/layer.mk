@@ -26,6 +26,7 @@ shim_sources := \
     hook_sharing.c \
     hook_stream_ordered.c \
     hook_vmm.c \
+    hook_vmm_array.c \
     hook_watched.c \
     injection.c \
     moment.c \

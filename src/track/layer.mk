@@ -40,4 +40,5 @@ track_sources := \
     unwind.c \
     unwind_guard.c \
     unwinder.c \
-    vmm.c
+    vmm.c \
+    vmm_array.c

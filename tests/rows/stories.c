@@ -185,6 +185,42 @@ static void handle_imported_here_and_known_keeps_its_bytes(void)
     look("import.released-twice");
 }
 
+static void memory_that_an_array_shows_outlives_its_handle(void)
+{
+    CUmemAllocationProp prop = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUDA_ARRAY3D_DESCRIPTOR sparse = {
+        .Width = 64, .Height = 64, .Format = CU_AD_FORMAT_HALF, .NumChannels = 1, .Flags = 0x40};
+    CUmemGenericAllocationHandle handle = 0;
+    CUarray array = NULL;
+
+    writes(ROW_cuArray3DCreate_v2, &array, 0x73000);
+    cuArray3DCreate_v2(&array, &sparse);
+    writes(ROW_cuMemCreate, &handle, 0x72000);
+    cuMemCreate(&handle, 4096, &prop, 0);
+    CUarrayMapInfo info = {.resourceType = CU_RESOURCE_TYPE_ARRAY,
+                           .resource.array = array,
+                           .subresource.sparseLevel = {.extentWidth = 64, .extentHeight = 64},
+                           .memOperationType = CU_MEM_OPERATION_TYPE_MAP,
+                           .memHandleType = CU_MEM_HANDLE_TYPE_GENERIC,
+                           .memHandle.memHandle = handle,
+                           .deviceBitMask = 1};
+    cuMemMapArrayAsync(&info, 1, NULL);
+    cuMemRelease(handle);
+    look("array.shows");
+    info.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
+    cuMemMapArrayAsync(&info, 1, NULL);
+    look("array.unmapped");
+    writes(ROW_cuMemCreate, &handle, 0x74000);
+    cuMemCreate(&handle, 8192, &prop, 0);
+    info.memOperationType = CU_MEM_OPERATION_TYPE_MAP;
+    info.memHandle.memHandle = handle;
+    cuMemMapArrayAsync(&info, 1, NULL);
+    cuMemRelease(handle);
+    look("array.shows-another");
+    cuArrayDestroy(array);
+    look("array.destroyed");
+}
+
 #if CUDA_VERSION >= 12020
 static void node_that_frees_ends_the_record(void)
 {
@@ -241,6 +277,7 @@ int main(int count, char **words)
     memory_from_a_pool_of_managed_memory_is_managed();
     memory_allocated_while_capturing_is_there_when_the_graph_is_launched();
     handle_imported_here_and_known_keeps_its_bytes();
+    memory_that_an_array_shows_outlives_its_handle();
 #if CUDA_VERSION >= 12020
     node_that_frees_ends_the_record();
 #endif
