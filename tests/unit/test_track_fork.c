@@ -145,6 +145,8 @@ static void *be_busy(void *arg)
         gos_pending_add(&pending);
         gos_pending_stream_destroyed(pending.stream);
         gos_home_intern(&place);
+        gos_graph_frees(base, one.address);
+        gos_graph_destroyed(base);
         gos_event_add(&event);
         if (i % 3)
             gos_registry_take(GOS_SPACE_ADDRESS, one.address, &taken);
