@@ -13,8 +13,10 @@ README = ROOT / "README.md"
 ROLES = {
     "ALLOC": "tracked: makes a record; a failure may be repeated after recovery",
     "FREE": "tracked: ends a record",
-    "POOL": "tracked: pools, streams and captures that memory belongs to",
+    "POOL": "tracked: pools, streams, captures and graphs that memory belongs to",
     "CONTEXT": "tracked: start, and contexts, with which memory ends",
+    "KEEP": "tracked: takes a graph's memory, or maps memory into an array; error 2 is treated as a "
+            "failed allocation",
     "WATCH": "only watched: passes through; error 2 is treated as a failed allocation",
     "TELL": "says how much memory there is: as much as `GPUOOMSHIM_LIMIT` leaves, where it is set",
     "RESOLVE": "hands out pointers, which become ours",

@@ -68,6 +68,7 @@
     CALL(cuStreamSynchronize_ptsz, cuStreamSynchronize_ptsz, PFN_cuStreamSynchronize_v7000_ptsz)   \
     CALL(cuStreamIsCapturing, cuStreamIsCapturing, PFN_cuStreamIsCapturing_v10000)                 \
     CALL(cuStreamIsCapturing_ptsz, cuStreamIsCapturing_ptsz, PFN_cuStreamIsCapturing_v10000_ptsz)  \
+    CALL(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v2, PFN_cuStreamGetCaptureInfo_v11030)     \
     CALL(cuStreamGetCtx, cuStreamGetCtx, PFN_cuStreamGetCtx_v9020)                                 \
     CALL(cuStreamGetCtx_ptsz, cuStreamGetCtx_ptsz, PFN_cuStreamGetCtx_v9020_ptsz)                  \
     CALL(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode,                     \

@@ -6,6 +6,7 @@
 #include "../recover/reserve.h"
 #include "../track/allowance.h"
 #include "../track/event.h"
+#include "../track/graph_memory.h"
 #include "../track/history.h"
 #include "../track/pool.h"
 #include "../track/sample.h"
@@ -47,6 +48,23 @@ static enum gos_kind kind_of(const struct gos_call *call, const struct gos_place
     return is_pinned ? GOS_KIND_HOST : GOS_KIND_POOL;
 }
 
+/*
+ * A node of a graph is on the books from a launch on; where the driver cannot
+ * tell whose node it is, at once.  What is lost is counted.
+ */
+static __attribute__((noinline)) void enter_node(const struct gos_call *call,
+                                                 const struct gos_allocation *allocation)
+{
+    uint64_t graph = call->kind == GOS_KIND_GRAPH
+                         ? call->pool
+                         : gos_capture_graph(call->stream, call->per_thread);
+
+    if (graph)
+        gos_graph_allocates(graph, allocation);
+    else
+        gos_registry_add(allocation);
+}
+
 static void record(const struct gos_call *call, uint64_t address)
 {
     struct gos_place given;
@@ -63,7 +81,10 @@ static void record(const struct gos_call *call, uint64_t address)
         .site = is_sampled_out(call) ? 0 : gos_unwind_site(),
         .home = place->home,
     };
-    gos_registry_add(&allocation); /* what it loses it counts */
+    if (__builtin_expect(kind == GOS_KIND_GRAPH, 0))
+        enter_node(call, &allocation);
+    else
+        gos_registry_add(&allocation); /* what it loses it counts */
     gos_history_tick();
 }
 
@@ -194,6 +215,42 @@ static bool is_pending(const struct gos_free *free)
     return free->known && (free->gone.kind == GOS_KIND_POOL || free->gone.kind == GOS_KIND_DEVICE);
 }
 
+/* Graph memory, or nothing that we know of: that is not there before the first launch. */
+static bool may_be_captured(const struct gos_free *free)
+{
+    return free->address && gos_call_tracks() &&
+           (!free->known || free->gone.kind == GOS_KIND_GRAPH);
+}
+
+static uint64_t graph_being_captured(uint64_t stream, bool per_thread)
+{
+    return gos_capture_includes(stream, per_thread) ? gos_capture_graph(stream, per_thread) : 0;
+}
+
+/*
+ * Captured, the free is a node of the graph, and takes place when that is launched.
+ * Not inlined: the cheapest call of all is not to make room for it.
+ */
+static __attribute__((noinline)) void note_captured(struct gos_free *free, uint64_t stream,
+                                                    bool per_thread)
+{
+    int saved = errno;
+    uint64_t graph;
+
+    if (!may_be_captured(free))
+        return;
+    gos_thread.depth++;
+    graph = graph_being_captured(stream, per_thread);
+    if (graph) {
+        if (free->known)
+            gos_registry_restore(&free->gone);
+        gos_graph_frees(graph, free->address);
+        free->address = 0; /* there is no more to say of it */
+    }
+    gos_thread.depth--;
+    errno = saved;
+}
+
 CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream stream,
                             bool per_thread)
 {
@@ -209,6 +266,8 @@ CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream str
             .count = 1});
         gos_thread.depth--;
         errno = saved;
+    } else if (result == CUDA_SUCCESS && gos_graph_any()) {
+        note_captured(free, (uint64_t)(uintptr_t)stream, per_thread);
     }
     return gos_free_end(free, result);
 }

@@ -32,7 +32,7 @@ struct gos_failure;
 struct gos_call {
     uint64_t bytes; /* asked for; 0 for a watched call */
     uint64_t stream;
-    uint64_t pool;
+    uint64_t pool;               /* of a memory node the graph */
     struct gos_failure *failure; /* NULL while nothing failed */
     int16_t entry;               /* enum gos_entrypoint */
     uint8_t kind;                /* enum gos_kind */

@@ -7,6 +7,7 @@
 #include "../track/fallback.h"
 #include "../track/handle_map.h"
 #include "../track/pool.h"
+#include "../track/vmm.h"
 
 static _Atomic(CUcontext) primary[GOS_DEVICE_MAX];
 
@@ -68,6 +69,7 @@ void gos_context_ended(CUcontext context)
         return;
     gos_context_device(number(context), &device);
     gos_registry_drop(lives_in, context);
+    gos_vmm_arrays_ended();
     gos_fallback_context_ended(number(context));
     gos_thread.depth++;
     gos_reserve_context_ended(number(context));
@@ -122,6 +124,7 @@ void gos_primary_context_ended(CUdevice device)
     if (!any_green_on(device))
         return;
     gos_registry_drop(lives_on_green, &device);
+    gos_vmm_arrays_ended();
     while ((green = any_green_on(device)) != 0) {
         gos_context_destroyed(green);
         gos_handle_map_remove(&greens, green);

@@ -1,7 +1,10 @@
 /* Arrays and mipmapped arrays: their memory follows from the descriptor. */
 #include "call.h"
 
+#include <errno.h>
+
 #include "../cuda/array_bytes.h"
+#include "../track/vmm.h"
 
 static struct gos_call begin(enum gos_entrypoint entry, uint64_t bytes)
 {
@@ -98,12 +101,26 @@ CUresult CUDAAPI cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR
     return gos_call_made(&call, result, written(pHandle, result));
 }
 
+/* With the array go its mappings of physical memory (cuMemMapArrayAsync). */
+static CUresult destroyed(struct gos_free *free, CUresult result)
+{
+    int saved = errno;
+
+    if (result == CUDA_SUCCESS && gos_call_tracks()) {
+        gos_thread.depth++;
+        gos_vmm_array_destroyed(free->address);
+        gos_thread.depth--;
+    }
+    errno = saved;
+    return gos_free_end(free, result);
+}
+
 CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 {
     struct gos_free free =
         gos_free_begin(GOS_EP_cuArrayDestroy, GOS_SPACE_ARRAY, (uint64_t)(uintptr_t)hArray);
 
-    return gos_free_end(&free, GOS_REAL(cuArrayDestroy)(hArray));
+    return destroyed(&free, GOS_REAL(cuArrayDestroy)(hArray));
 }
 
 CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
@@ -128,5 +145,5 @@ CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
     struct gos_free free = gos_free_begin(GOS_EP_cuMipmappedArrayDestroy, GOS_SPACE_ARRAY,
                                           (uint64_t)(uintptr_t)hMipmappedArray);
 
-    return gos_free_end(&free, GOS_REAL(cuMipmappedArrayDestroy)(hMipmappedArray));
+    return destroyed(&free, GOS_REAL(cuMipmappedArrayDestroy)(hMipmappedArray));
 }

@@ -5,6 +5,7 @@
 #include "call.h"
 
 #include "../cuda/driver.h"
+#include "../track/graph_memory.h"
 #include "../track/pool.h"
 #include "../track/stream_use.h"
 #include "place.h"
@@ -20,10 +21,19 @@ static CUstream own(CUstream stream)
     return stream ? stream : CU_STREAM_PER_THREAD;
 }
 
-static CUresult began(CUresult result, CUstream stream)
+/* Into a graph that the host has already. */
+static CUresult began_in_graph(CUresult result, CUstream stream)
 {
     if (result == CUDA_SUCCESS && gos_shim_active())
         gos_capture_began(number(stream), gos_place_context_of_stream(number(stream)));
+    return result;
+}
+
+static CUresult began(CUresult result, CUstream stream)
+{
+    began_in_graph(result, stream);
+    if (result == CUDA_SUCCESS && gos_shim_active())
+        gos_capture_makes(number(stream), gos_capture_graph(number(stream), false));
     return result;
 }
 
@@ -42,8 +52,11 @@ static bool goes_on(CUresult result, CUstream stream)
 /* An invalidated capture ends with an error, and ends all the same. */
 static CUresult ended(CUresult result, CUstream stream)
 {
-    if (gos_shim_active() && !goes_on(result, stream))
+    if (gos_shim_active() && !goes_on(result, stream)) {
+        if (result != CUDA_SUCCESS)
+            gos_graph_destroyed(gos_capture_made(number(stream)));
         gos_capture_ended(number(stream));
+    }
     return result;
 }
 
@@ -62,6 +75,7 @@ static bool forget(CUstream stream)
 
     if (gos_shim_active() && is_created(stream)) {
         gos_pending_stream_destroyed(number(stream));
+        gos_graph_destroyed(gos_capture_made(number(stream)));
         was_captured = gos_capture_has(number(stream)) && gos_capture_ended(number(stream));
     }
     gos_stream_use_wait(number(stream));
@@ -115,9 +129,9 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
                                              const CUgraphEdgeData *dependencyData,
                                              size_t numDependencies, CUstreamCaptureMode mode)
 {
-    return began(GOS_REAL(cuStreamBeginCaptureToGraph)(hStream, hGraph, dependencies,
-                                                       dependencyData, numDependencies, mode),
-                 hStream);
+    return began_in_graph(GOS_REAL(cuStreamBeginCaptureToGraph)(
+                              hStream, hGraph, dependencies, dependencyData, numDependencies, mode),
+                          hStream);
 }
 
 CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph,
@@ -125,9 +139,9 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGra
                                                   const CUgraphEdgeData *dependencyData,
                                                   size_t numDependencies, CUstreamCaptureMode mode)
 {
-    return began(GOS_REAL(cuStreamBeginCaptureToGraph_ptsz)(hStream, hGraph, dependencies,
-                                                            dependencyData, numDependencies, mode),
-                 own(hStream));
+    return began_in_graph(GOS_REAL(cuStreamBeginCaptureToGraph_ptsz)(
+                              hStream, hGraph, dependencies, dependencyData, numDependencies, mode),
+                          own(hStream));
 }
 #endif
 
@@ -162,7 +176,7 @@ CUresult CUDAAPI cuStreamBeginRecaptureToGraph(CUstream hStream, CUstreamCapture
                                                CUgraphRecaptureCallback callbackFunc,
                                                void *userData)
 {
-    return began(
+    return began_in_graph(
         GOS_REAL(cuStreamBeginRecaptureToGraph)(hStream, mode, hGraph, callbackFunc, userData),
         hStream);
 }
@@ -172,7 +186,7 @@ CUresult CUDAAPI cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCa
                                                     CUgraphRecaptureCallback callbackFunc,
                                                     void *userData)
 {
-    return began(
+    return began_in_graph(
         GOS_REAL(cuStreamBeginRecaptureToGraph_ptsz)(hStream, mode, hGraph, callbackFunc, userData),
         own(hStream));
 }

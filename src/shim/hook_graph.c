@@ -3,7 +3,7 @@
  * memory is taken when the graph is launched, and the driver keeps its own
  * books of it.  The record says whose line of code made the node.
  */
-#include "call.h"
+#include "graph_call.h"
 
 static int16_t device_of(const CUmemPoolProps *props)
 {
@@ -13,10 +13,17 @@ static int16_t device_of(const CUmemPoolProps *props)
     return on_device ? (int16_t)props->location.id : GOS_DEVICE_CURRENT;
 }
 
-static struct gos_call begin(enum gos_entrypoint entry, const CUmemPoolProps *props, size_t bytes)
+static uint64_t number(CUgraph graph)
+{
+    return (uint64_t)(uintptr_t)graph;
+}
+
+static struct gos_call begin(enum gos_entrypoint entry, CUgraph graph, const CUmemPoolProps *props,
+                             size_t bytes)
 {
     struct gos_call call = gos_call_begin(entry, GOS_KIND_GRAPH, bytes);
 
+    call.pool = number(graph);
     call.device = device_of(props);
     return call;
 }
@@ -25,10 +32,10 @@ CUresult CUDAAPI cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph
                                         const CUgraphNode *dependencies, size_t numDependencies,
                                         CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams)
 {
-    struct gos_call call =
-        nodeParams
-            ? begin(GOS_EP_cuGraphAddMemAllocNode, &nodeParams->poolProps, nodeParams->bytesize)
-            : gos_call_begin(GOS_EP_cuGraphAddMemAllocNode, GOS_KIND_NONE, 0);
+    struct gos_call call = nodeParams
+                               ? begin(GOS_EP_cuGraphAddMemAllocNode, hGraph,
+                                       &nodeParams->poolProps, nodeParams->bytesize)
+                               : gos_call_begin(GOS_EP_cuGraphAddMemAllocNode, GOS_KIND_NONE, 0);
     CUresult result;
 
     do
@@ -41,15 +48,31 @@ CUresult CUDAAPI cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph
                          result == CUDA_SUCCESS && nodeParams ? nodeParams->dptr : 0);
 }
 
-/* From here on the graph frees it, each time it is launched. */
 CUresult CUDAAPI cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph,
                                        const CUgraphNode *dependencies, size_t numDependencies,
                                        CUdeviceptr dptr)
 {
-    struct gos_free free = gos_free_begin(GOS_EP_cuGraphAddMemFreeNode, GOS_SPACE_ADDRESS, dptr);
+    CUresult result =
+        GOS_REAL(cuGraphAddMemFreeNode)(phGraphNode, hGraph, dependencies, numDependencies, dptr);
 
-    return gos_free_end(&free, GOS_REAL(cuGraphAddMemFreeNode)(phGraphNode, hGraph, dependencies,
-                                                               numDependencies, dptr));
+    gos_graph_note_free(GOS_EP_cuGraphAddMemFreeNode, result, hGraph, dptr);
+    return result;
+}
+
+/*
+ * Before the driver: afterwards the number may already be another thread's new
+ * graph.  A graph that is there is not refused its end.
+ */
+CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph)
+{
+    gos_graph_note_destroyed(hGraph);
+    return GOS_REAL(cuGraphDestroy)(hGraph);
+}
+
+CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
+{
+    gos_graph_note_exec_destroyed(hGraphExec);
+    return GOS_REAL(cuGraphExecDestroy)(hGraphExec);
 }
 
 #if CUDA_VERSION >= 12020
@@ -59,27 +82,21 @@ static bool is_node(const CUgraphNodeParams *params, CUgraphNodeType type)
     return params && params->type == type;
 }
 
-static struct gos_call begin_node(enum gos_entrypoint entry, const CUgraphNodeParams *params)
+static struct gos_call begin_node(enum gos_entrypoint entry, CUgraph graph,
+                                  const CUgraphNodeParams *params)
 {
     if (is_node(params, CU_GRAPH_NODE_TYPE_MEM_ALLOC))
-        return begin(entry, &params->alloc.poolProps, params->alloc.bytesize);
+        return begin(entry, graph, &params->alloc.poolProps, params->alloc.bytesize);
     return gos_call_begin(entry, GOS_KIND_NONE, 0);
 }
 
-static struct gos_free free_node(enum gos_entrypoint entry, const CUgraphNodeParams *params)
-{
-    bool frees = is_node(params, CU_GRAPH_NODE_TYPE_MEM_FREE);
-
-    return gos_free_begin(entry, GOS_SPACE_ADDRESS, frees ? params->free.dptr : 0);
-}
-
-static CUresult node_added(struct gos_call *call, struct gos_free *free, CUresult result,
+static CUresult node_added(struct gos_call *call, CUresult result, CUgraph graph,
                            const CUgraphNodeParams *params)
 {
     bool allocated = result == CUDA_SUCCESS && is_node(params, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
 
-    if (free->address)
-        gos_free_end(free, result);
+    if (is_node(params, CU_GRAPH_NODE_TYPE_MEM_FREE))
+        gos_graph_note_free((enum gos_entrypoint)call->entry, result, graph, params->free.dptr);
     return gos_call_made(call, result, allocated ? params->alloc.dptr : 0);
 }
 
@@ -87,8 +104,7 @@ CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
                                 const CUgraphNode *dependencies, size_t numDependencies,
                                 CUgraphNodeParams *nodeParams)
 {
-    struct gos_call call = begin_node(GOS_EP_cuGraphAddNode, nodeParams);
-    struct gos_free free = free_node(GOS_EP_cuGraphAddNode, nodeParams);
+    struct gos_call call = begin_node(GOS_EP_cuGraphAddNode, hGraph, nodeParams);
     CUresult result;
 
     do
@@ -97,7 +113,7 @@ CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
                                                 nodeParams)
                      : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
-    return node_added(&call, &free, result, nodeParams);
+    return node_added(&call, result, hGraph, nodeParams);
 }
 #endif
 
@@ -107,8 +123,7 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
                                    const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                    CUgraphNodeParams *nodeParams)
 {
-    struct gos_call call = begin_node(GOS_EP_cuGraphAddNode_v2, nodeParams);
-    struct gos_free free = free_node(GOS_EP_cuGraphAddNode_v2, nodeParams);
+    struct gos_call call = begin_node(GOS_EP_cuGraphAddNode_v2, hGraph, nodeParams);
     CUresult result;
 
     do
@@ -117,7 +132,7 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
                                                    dependencyData, numDependencies, nodeParams)
                      : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
-    return node_added(&call, &free, result, nodeParams);
+    return node_added(&call, result, hGraph, nodeParams);
 }
 #endif
 
@@ -127,8 +142,7 @@ CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph,
                                    const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                    CUgraphNodeParams *nodeParams)
 {
-    struct gos_call call = begin_node(GOS_EP_cuGraphAddNode_v3, nodeParams);
-    struct gos_free free = free_node(GOS_EP_cuGraphAddNode_v3, nodeParams);
+    struct gos_call call = begin_node(GOS_EP_cuGraphAddNode_v3, hGraph, nodeParams);
     CUresult result;
 
     do
@@ -137,6 +151,6 @@ CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph,
                                                    dependencyData, numDependencies, nodeParams)
                      : CUDA_ERROR_OUT_OF_MEMORY;
     while (gos_call_again(&call, result));
-    return node_added(&call, &free, result, nodeParams);
+    return node_added(&call, result, hGraph, nodeParams);
 }
 #endif

@@ -3,6 +3,7 @@
  * kernel loads its module, and a graph takes its memory when it is launched.
  * On error 2 nothing was launched, so the call may be repeated after recovery.
  */
+#include "graph_call.h"
 #include "watched.h"
 
 WATCHED_ON(hStream, cuLaunchKernel,
@@ -53,29 +54,33 @@ WATCHED_ON(hStream, cuLaunchGridAsync,
            (CUfunction f, int grid_width, int grid_height, CUstream hStream),
            (f, grid_width, grid_height, hStream))
 
-WATCHED(cuGraphInstantiate,
-        (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
-         size_t bufferSize),
-        (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
+WATCHED_THEN(NULL, cuGraphInstantiate,
+             (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
+              size_t bufferSize),
+             (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize),
+             gos_graph_note_instantiated(hGraph, phGraphExec))
 
-WATCHED(cuGraphInstantiate_v2,
-        (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
-         size_t bufferSize),
-        (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
+WATCHED_THEN(NULL, cuGraphInstantiate_v2,
+             (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
+              size_t bufferSize),
+             (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize),
+             gos_graph_note_instantiated(hGraph, phGraphExec))
 
-WATCHED(cuGraphInstantiateWithFlags,
-        (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
-        (phGraphExec, hGraph, flags))
+WATCHED_THEN(NULL, cuGraphInstantiateWithFlags,
+             (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
+             (phGraphExec, hGraph, flags), gos_graph_note_instantiated(hGraph, phGraphExec))
 
-WATCHED(cuGraphInstantiateWithParams,
-        (CUgraphExec * phGraphExec, CUgraph hGraph,
-         CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
-        (phGraphExec, hGraph, instantiateParams))
+WATCHED_THEN(NULL, cuGraphInstantiateWithParams,
+             (CUgraphExec * phGraphExec, CUgraph hGraph,
+              CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
+             (phGraphExec, hGraph, instantiateParams),
+             gos_graph_note_instantiated(hGraph, phGraphExec))
 
-WATCHED(cuGraphInstantiateWithParams_ptsz,
-        (CUgraphExec * phGraphExec, CUgraph hGraph,
-         CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
-        (phGraphExec, hGraph, instantiateParams))
+WATCHED_THEN(NULL, cuGraphInstantiateWithParams_ptsz,
+             (CUgraphExec * phGraphExec, CUgraph hGraph,
+              CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
+             (phGraphExec, hGraph, instantiateParams),
+             gos_graph_note_instantiated(hGraph, phGraphExec))
 
 WATCHED(cuGraphExecUpdate,
         (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
@@ -100,7 +105,8 @@ WATCHED_ON(hStream, cuGraphUpload, (CUgraphExec hGraph, CUstream hStream), (hGra
 WATCHED_ON(hStream, cuGraphUpload_ptsz, (CUgraphExec hGraphExec, CUstream hStream),
            (hGraphExec, hStream))
 
-WATCHED_ON(hStream, cuGraphLaunch, (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream))
+WATCHED_THEN(hStream, cuGraphLaunch, (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream),
+             gos_graph_note_launched(hGraph, hStream, false))
 
-WATCHED_ON(hStream, cuGraphLaunch_ptsz, (CUgraphExec hGraphExec, CUstream hStream),
-           (hGraphExec, hStream))
+WATCHED_THEN(hStream, cuGraphLaunch_ptsz, (CUgraphExec hGraphExec, CUstream hStream),
+             (hGraphExec, hStream), gos_graph_note_launched(hGraphExec, hStream, true))

@@ -5,14 +5,45 @@
  */
 #include "watched.h"
 
+/*
+ * Some values of the compiler's options are answers, too: the size of a log's
+ * buffer becomes the length of the log.  So that each attempt is the same call,
+ * they are put back before the next.
+ */
+#define OPTION_MAX 64 /* cuda.h has fewer */
+
+struct values {
+    void **at;
+    unsigned int count;
+    void *given[OPTION_MAX];
+};
+
+static void keep(struct values *values, void **at, unsigned int count)
+{
+    values->at = at;
+    values->count = !at ? 0 : count < OPTION_MAX ? count : OPTION_MAX;
+    for (unsigned int i = 0; i < values->count; i++)
+        values->given[i] = at[i];
+}
+
+static void put_back(const struct values *values)
+{
+    for (unsigned int i = 0; i < values->count; i++)
+        values->at[i] = values->given[i];
+}
+
+#define WATCHED_OPTIONS(at, count, symbol, parameters, arguments)                                  \
+    WATCHED_WITH(NULL, symbol, parameters, arguments, struct values values;                        \
+                 keep(&values, at, count), put_back(&values), (void)0)
+
 WATCHED(cuModuleLoad, (CUmodule * module, const char *fname), (module, fname))
 
 WATCHED(cuModuleLoadData, (CUmodule * module, const void *image), (module, image))
 
-WATCHED(cuModuleLoadDataEx,
-        (CUmodule * module, const void *image, unsigned int numOptions, CUjit_option *options,
-         void **optionValues),
-        (module, image, numOptions, options, optionValues))
+WATCHED_OPTIONS(optionValues, numOptions, cuModuleLoadDataEx,
+                (CUmodule * module, const void *image, unsigned int numOptions,
+                 CUjit_option *options, void **optionValues),
+                (module, image, numOptions, options, optionValues))
 
 WATCHED(cuModuleLoadFatBinary, (CUmodule * module, const void *fatCubin), (module, fatCubin))
 
@@ -34,19 +65,21 @@ WATCHED(cuModuleEnumerateFunctions,
 
 #endif
 
-WATCHED(cuLibraryLoadData,
-        (CUlibrary * library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
-         unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
-         unsigned int numLibraryOptions),
-        (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
-         libraryOptionValues, numLibraryOptions))
+WATCHED_OPTIONS(jitOptionsValues, numJitOptions, cuLibraryLoadData,
+                (CUlibrary * library, const void *code, CUjit_option *jitOptions,
+                 void **jitOptionsValues, unsigned int numJitOptions,
+                 CUlibraryOption *libraryOptions, void **libraryOptionValues,
+                 unsigned int numLibraryOptions),
+                (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
+                 libraryOptionValues, numLibraryOptions))
 
-WATCHED(cuLibraryLoadFromFile,
-        (CUlibrary * library, const char *fileName, CUjit_option *jitOptions,
-         void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
-         void **libraryOptionValues, unsigned int numLibraryOptions),
-        (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
-         libraryOptionValues, numLibraryOptions))
+WATCHED_OPTIONS(jitOptionsValues, numJitOptions, cuLibraryLoadFromFile,
+                (CUlibrary * library, const char *fileName, CUjit_option *jitOptions,
+                 void **jitOptionsValues, unsigned int numJitOptions,
+                 CUlibraryOption *libraryOptions, void **libraryOptionValues,
+                 unsigned int numLibraryOptions),
+                (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
+                 libraryOptionValues, numLibraryOptions))
 
 WATCHED(cuLibraryGetKernel, (CUkernel * pKernel, CUlibrary library, const char *name),
         (pKernel, library, name))

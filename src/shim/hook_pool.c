@@ -43,11 +43,17 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
     return gos_call_done(&call, result);
 }
 
-/* The memory in it lives on, each piece until its own free. */
+/*
+ * The memory in it lives on, each piece until its own free.  What nothing is in
+ * is forgotten before the driver can give its number to another thread's pool.
+ */
 CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
 {
-    CUresult result = GOS_REAL(cuMemPoolDestroy)(pool);
+    CUresult result;
 
+    if (gos_shim_active())
+        gos_home_pool_ends((uint64_t)(uintptr_t)pool);
+    result = GOS_REAL(cuMemPoolDestroy)(pool);
     if (result == CUDA_SUCCESS && gos_shim_active())
         gos_pool_destroyed((uint64_t)(uintptr_t)pool);
     return result;

@@ -46,14 +46,6 @@ WATCHED(cuMemSetAccess, (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *de
 WATCHED(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count),
         (pool, map, count))
 
-WATCHED_ON(hStream, cuMemMapArrayAsync,
-           (CUarrayMapInfo * mapInfoList, unsigned int count, CUstream hStream),
-           (mapInfoList, count, hStream))
-
-WATCHED_ON(hStream, cuMemMapArrayAsync_ptsz,
-           (CUarrayMapInfo * mapInfoList, unsigned int count, CUstream hStream),
-           (mapInfoList, count, hStream))
-
 WATCHED(cuIpcGetMemHandle, (CUipcMemHandle * pHandle, CUdeviceptr dptr), (pHandle, dptr))
 
 WATCHED(cuMemExportToShareableHandle,

@@ -9,6 +9,7 @@ shim_sources := \
     episode.c \
     failure.c \
     framework_view.c \
+    graph_call.c \
     habit.c \
     hook_array.c \
     hook_capture.c \
@@ -27,6 +28,7 @@ shim_sources := \
     hook_sharing.c \
     hook_stream_ordered.c \
     hook_vmm.c \
+    hook_vmm_array.c \
     hook_watched.c \
     injection.c \
     moment.c \

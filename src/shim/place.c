@@ -159,7 +159,7 @@ static struct gos_place place_of_stream(uint64_t stream, uint64_t pool,
     if (!pool)
         info.pool = current_pool(place.device);
     place.is_managed = info.is_managed;
-    place.home = gos_home_intern(&(struct gos_home){.stream = stream, .pool = info.pool});
+    place.home = gos_home_intern(&(struct gos_home){.pool = info.pool});
     return place;
 }
 

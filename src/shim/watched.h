@@ -18,22 +18,37 @@ bool gos_watched_is_injected(enum gos_entrypoint entry);
 /* The call of a watched entry point that has just failed; the stream it was for, or NULL. */
 struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream, bool injected);
 
-/* As WATCHED, for a call in stream order; `stream` may use the parameters. */
-#define WATCHED_ON(stream, symbol, parameters, arguments)                                          \
+/*
+ * As WATCHED, for a call in stream order (stream NULL: for none), with a
+ * statement before the first attempt, one before each other, and one after a
+ * success.  All may use the parameters.
+ */
+#define WATCHED_WITH(stream, symbol, parameters, arguments, first, again, then)                    \
     CUresult CUDAAPI symbol parameters                                                             \
     {                                                                                              \
+        first;                                                                                     \
         bool injected =                                                                            \
             __builtin_expect(gos_rehearsing, 0) && gos_watched_is_injected(GOS_EP_##symbol);       \
         CUresult result = injected ? CUDA_ERROR_OUT_OF_MEMORY : GOS_REAL(symbol) arguments;        \
                                                                                                    \
         if (__builtin_expect(result != CUDA_SUCCESS, 0)) {                                         \
             struct gos_call call = gos_watched_failed(GOS_EP_##symbol, stream, injected);          \
-            while (gos_call_again(&call, result))                                                  \
+            while (gos_call_again(&call, result)) {                                                \
+                again;                                                                             \
                 result = GOS_REAL(symbol) arguments;                                               \
+            }                                                                                      \
             result = gos_call_done(&call, result);                                                 \
         }                                                                                          \
+        if (__builtin_expect(result == CUDA_SUCCESS, 1))                                           \
+            then;                                                                                  \
         return result;                                                                             \
     }
+
+#define WATCHED_THEN(stream, symbol, parameters, arguments, then)                                  \
+    WATCHED_WITH(stream, symbol, parameters, arguments, (void)0, (void)0, then)
+
+#define WATCHED_ON(stream, symbol, parameters, arguments)                                          \
+    WATCHED_THEN(stream, symbol, parameters, arguments, (void)0)
 
 #define WATCHED(symbol, parameters, arguments) WATCHED_ON(NULL, symbol, parameters, arguments)
 

@@ -5,34 +5,50 @@
 
 #include "../base/lock.h"
 #include "../base/loss.h"
+#include "../base/thread.h"
 #include "../cuda/driver.h"
 
 /* Several threads can each capture a stream of the same number: the per-thread default stream. */
 static struct {
     uint64_t stream;
     uint64_t context;
-    unsigned count; /* 0: free */
+    uint64_t graph;  /* 0: not known */
+    uint32_t thread; /* whose per-thread stream it is, else 0 */
+    unsigned count;  /* 0: free */
 } captures[GOS_CAPTURE_MAX];
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_POOL);
 static unsigned without_row; /* began while the table was full */
 _Atomic unsigned gos_capture_total;
 
+static const uint64_t per_thread_stream = (uint64_t)(uintptr_t)CU_STREAM_PER_THREAD;
+
+static uint32_t owner_of(uint64_t stream)
+{
+    return stream == per_thread_stream ? gos_thread_index() : 0;
+}
+
+static bool matches(size_t i, uint64_t stream, uint32_t thread)
+{
+    return captures[i].count && captures[i].stream == stream && captures[i].thread == thread;
+}
+
 static size_t row_of(uint64_t stream)
 {
+    uint32_t thread = owner_of(stream);
     size_t i = 0;
 
-    while (i < GOS_CAPTURE_MAX && !(captures[i].count && captures[i].stream == stream))
+    while (i < GOS_CAPTURE_MAX && !matches(i, stream, thread))
         i++;
     return i;
 }
 
 static size_t row_in(uint64_t stream, uint64_t context)
 {
+    uint32_t thread = owner_of(stream);
     size_t i = 0;
 
-    while (i < GOS_CAPTURE_MAX &&
-           !(captures[i].count && captures[i].stream == stream && captures[i].context == context))
+    while (i < GOS_CAPTURE_MAX && !(matches(i, stream, thread) && captures[i].context == context))
         i++;
     return i;
 }
@@ -66,6 +82,8 @@ static void begin(uint64_t stream, uint64_t context)
     } else {
         captures[row].stream = stream;
         captures[row].context = context;
+        captures[row].thread = owner_of(stream);
+        captures[row].graph = 0;
         captures[row].count++;
     }
     change_total(1);
@@ -129,6 +147,29 @@ bool gos_capture_has(uint64_t stream)
     return has;
 }
 
+void gos_capture_makes(uint64_t stream, uint64_t graph)
+{
+    size_t row;
+
+    gos_lock_acquire(&lock);
+    row = row_of(stream);
+    if (row < GOS_CAPTURE_MAX)
+        captures[row].graph = graph;
+    gos_lock_release(&lock);
+}
+
+uint64_t gos_capture_made(uint64_t stream)
+{
+    uint64_t graph;
+    size_t row;
+
+    gos_lock_acquire(&lock);
+    row = row_of(stream);
+    graph = row < GOS_CAPTURE_MAX ? captures[row].graph : 0;
+    gos_lock_release(&lock);
+    return graph;
+}
+
 static bool driver_says_captured(uint64_t stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -140,13 +181,27 @@ static bool driver_says_captured(uint64_t stream)
 
 bool gos_capture_includes(uint64_t stream, bool per_thread)
 {
-    const uint64_t own = (uint64_t)(uintptr_t)CU_STREAM_PER_THREAD;
-
     if (gos_capture_count() == 0)
         return false;
     if (stream == 0 && per_thread)
-        stream = own;
-    return (stream != own && gos_capture_has(stream)) || driver_says_captured(stream);
+        stream = per_thread_stream;
+    return (stream != per_thread_stream && gos_capture_has(stream)) || driver_says_captured(stream);
+}
+
+uint64_t gos_capture_graph(uint64_t stream, bool per_thread)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuuint64_t id;
+    CUgraph graph = NULL;
+
+    if (stream == 0 && per_thread)
+        stream = per_thread_stream;
+    if (!gos_driver.cuStreamGetCaptureInfo ||
+        gos_driver.cuStreamGetCaptureInfo((CUstream)(uintptr_t)stream, &status, &id, &graph, NULL,
+                                          NULL) != CUDA_SUCCESS ||
+        status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return 0;
+    return (uint64_t)(uintptr_t)graph;
 }
 
 void gos_capture_reset_after_fork(void)

@@ -28,11 +28,20 @@ static inline unsigned gos_capture_count(void)
 bool gos_capture_has(uint64_t stream);
 
 /*
+ * The graph of the capture that began on this stream, kept until it ends: if it
+ * fails, the driver tells no more.  0: none is known.
+ */
+void gos_capture_makes(uint64_t stream, uint64_t graph);
+uint64_t gos_capture_made(uint64_t stream);
+
+/*
  * Is the calling thread's stream being captured?  Asks the driver about streams
  * that may have joined another's capture, and about the per-thread default
  * stream, of which each thread has its own (per_thread: stream 0 is that).
  */
 bool gos_capture_includes(uint64_t stream, bool per_thread);
+/* The graph into which that stream is being captured, by the driver; 0: none, or it cannot tell. */
+uint64_t gos_capture_graph(uint64_t stream, bool per_thread);
 
 void gos_capture_reset_after_fork(void); /* by gos_pool_reset_after_fork */
 

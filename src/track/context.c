@@ -2,6 +2,7 @@
 
 #include "capture.h"
 #include "handle_map.h"
+#include "home.h"
 #include "pending.h"
 
 static struct gos_handle_slot slots[GOS_CONTEXT_MAX];
@@ -68,6 +69,7 @@ void gos_context_destroyed(uint64_t context)
 {
     gos_pending_context_destroyed(context);
     gos_capture_context_ended(context);
+    gos_home_context_ended(context);
     gos_handle_map_remove(&contexts, context);
 }
 

@@ -19,7 +19,7 @@ void gos_context_seen(uint64_t context, uint32_t device);
 bool gos_context_any_on(uint32_t device);
 /* The only context that was ever seen; 0 before the first and for good from the second on. */
 uint64_t gos_context_only(void);
-/* Frees pending on its streams, and captures, are over, too. */
+/* Frees pending on its streams, and captures, are over, too; no record may name it any more. */
 void gos_context_destroyed(uint64_t context);
 
 void gos_context_reset_after_fork(void); /* by gos_pool_reset_after_fork */

@@ -9,6 +9,7 @@ track_sources := \
     event.c \
     fallback.c \
     frame_cache.c \
+    graph_memory.c \
     handle_map.c \
     held.c \
     history.c \
@@ -40,4 +41,5 @@ track_sources := \
     unwind.c \
     unwind_guard.c \
     unwinder.c \
-    vmm.c
+    vmm.c \
+    vmm_array.c

@@ -1,5 +1,6 @@
 #include "pool.h"
 
+#include "graph_memory.h"
 #include "handle_map.h"
 #include "registry.h"
 #include "stream_use.h"
@@ -107,5 +108,6 @@ void gos_pool_reset_after_fork(void)
     gos_pending_reset_after_fork();
     gos_stream_use_reset_after_fork();
     gos_capture_reset_after_fork();
+    gos_graph_reset_after_fork();
     gos_handle_invalidate();
 }

@@ -37,7 +37,7 @@ void gos_pool_destroyed(uint64_t pool);
 /* Pools of device memory; those of host and managed memory are left out. */
 size_t gos_pool_list(struct gos_pool_info *pools, size_t max);
 
-/* In a forked child: pools, pending frees, contexts and captures are forgotten. */
+/* In a forked child: pools, pending frees, contexts, captures and graphs are forgotten. */
 void gos_pool_reset_after_fork(void);
 
 #endif

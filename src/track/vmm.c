@@ -5,8 +5,9 @@
 #include "../base/lock.h"
 #include "../base/loss.h"
 #include "table.h"
+#include "vmm_physical.h"
 
-struct physical {
+struct gos_physical {
     uint64_t bytes;
     uint32_t device;
     uint32_t reference_count;
@@ -17,23 +18,23 @@ struct physical {
 
 struct mapping {
     uint64_t bytes;
-    struct physical *shows;
+    struct gos_physical *shows;
     UT_hash_handle hh; /* key: the address */
 };
 
 #define KEY_LENGTH 8 /* any: these tables hold one kind of number each */
 
-static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_VMM);
-static struct physical *physicals;
+struct gos_lock gos_vmm_lock = GOS_LOCK_INIT(GOS_RANK_VMM);
+static struct gos_physical *physicals;
 static struct mapping *mappings;
-static struct gos_slab physical_slab = {.object_bytes = sizeof(struct physical)};
+static struct gos_slab physical_slab = {.object_bytes = sizeof(struct gos_physical)};
 static struct gos_slab mapping_slab = {.object_bytes = sizeof(struct mapping)};
 static struct gos_vmm_totals totals[GOS_DEVICE_TABLES];
 
-static struct physical *find_physical(uint64_t handle)
+static struct gos_physical *find_physical(uint64_t handle)
 {
     uint32_t hash = gos_table_hash(gos_table_mix(handle));
-    struct physical *physical;
+    struct gos_physical *physical;
 
     HASH_FIND_BYHASHVALUE(hh, physicals, gos_table_key(handle), KEY_LENGTH, hash, physical);
     return physical;
@@ -54,17 +55,17 @@ static uint64_t number_of(const UT_hash_handle *hh)
 }
 
 /* The total that the memory counts towards now. */
-static uint64_t *total_of(const struct physical *physical)
+static uint64_t *total_of(const struct gos_physical *physical)
 {
     struct gos_vmm_totals *total = &totals[physical->device];
 
     return physical->mapping_count ? &total->mapped_bytes : &total->unmapped_bytes;
 }
 
-static struct physical *new_physical(uint64_t handle, uint64_t bytes, uint32_t device)
+static struct gos_physical *new_physical(uint64_t handle, uint64_t bytes, uint32_t device)
 {
     uint32_t hash = gos_table_hash(gos_table_mix(handle));
-    struct physical *physical = gos_slab_take(&physical_slab);
+    struct gos_physical *physical = gos_slab_take(&physical_slab);
 
     if (!physical)
         return NULL;
@@ -82,14 +83,14 @@ static struct physical *new_physical(uint64_t handle, uint64_t bytes, uint32_t d
     return physical;
 }
 
-static void forget_physical(struct physical *physical)
+static void forget_physical(struct gos_physical *physical)
 {
     totals[physical->device].handle_count--;
     *total_of(physical) -= physical->bytes;
     HASH_DELETE(hh, physicals, physical);
 }
 
-static void change_mapping_count(struct physical *physical, uint32_t change)
+static void change_mapping_count(struct gos_physical *physical, uint32_t change)
 {
     if (!physical->is_orphan)
         *total_of(physical) -= physical->bytes;
@@ -104,7 +105,7 @@ static void change_mapping_count(struct physical *physical, uint32_t change)
  */
 static void retire_stale(uint64_t handle)
 {
-    struct physical *stale = find_physical(handle);
+    struct gos_physical *stale = find_physical(handle);
 
     if (!stale)
         return;
@@ -145,45 +146,45 @@ void gos_vmm_created(const struct gos_allocation *physical)
 {
     if (!is_sound(physical))
         return;
-    gos_lock_acquire(&lock);
+    gos_lock_acquire(&gos_vmm_lock);
     retire_stale(physical->address);
     track(physical);
-    gos_lock_release(&lock);
+    gos_lock_release(&gos_vmm_lock);
 }
 
 void gos_vmm_imported(const struct gos_allocation *handle)
 {
-    struct physical *known;
+    struct gos_physical *known;
 
     if (!is_sound(handle))
         return;
-    gos_lock_acquire(&lock);
+    gos_lock_acquire(&gos_vmm_lock);
     known = find_physical(handle->address);
     if (known)
         known->reference_count++;
     else
         track(handle);
-    gos_lock_release(&lock);
+    gos_lock_release(&gos_vmm_lock);
 }
 
 void gos_vmm_retained(uint64_t handle)
 {
-    struct physical *physical;
+    struct gos_physical *physical;
 
-    gos_lock_acquire(&lock);
+    gos_lock_acquire(&gos_vmm_lock);
     physical = find_physical(handle);
     if (physical)
         physical->reference_count++;
-    gos_lock_release(&lock);
+    gos_lock_release(&gos_vmm_lock);
 }
 
-static bool is_dead(const struct physical *physical)
+static bool is_dead(const struct gos_physical *physical)
 {
     return !physical->reference_count && !physical->mapping_count;
 }
 
 /* The record goes first in every case; a missing one is made up for unrelease's sake. */
-static void bury(struct physical *physical, struct gos_allocation *gone)
+static void bury(struct gos_physical *physical, struct gos_allocation *gone)
 {
     uint64_t handle = number_of(&physical->hh);
 
@@ -196,7 +197,7 @@ static void bury(struct physical *physical, struct gos_allocation *gone)
     gos_slab_give(&physical_slab, physical);
 }
 
-static bool drop_reference(struct physical *physical, struct gos_allocation *gone)
+static bool drop_reference(struct gos_physical *physical, struct gos_allocation *gone)
 {
     gone->address = number_of(&physical->hh);
     physical->reference_count--;
@@ -209,15 +210,15 @@ static bool drop_reference(struct physical *physical, struct gos_allocation *gon
 /* An address of 0 in `gone` says that no reference was taken and none is to be given back. */
 bool gos_vmm_release(uint64_t handle, struct gos_allocation *gone)
 {
-    struct physical *physical;
+    struct gos_physical *physical;
     bool was_last = false;
 
     memset(gone, 0, sizeof(*gone));
-    gos_lock_acquire(&lock);
+    gos_lock_acquire(&gos_vmm_lock);
     physical = find_physical(handle);
     if (physical && physical->reference_count)
         was_last = drop_reference(physical, gone);
-    gos_lock_release(&lock);
+    gos_lock_release(&gos_vmm_lock);
     return was_last;
 }
 
@@ -239,19 +240,24 @@ void gos_vmm_unrelease(uint64_t handle, const struct gos_allocation *gone, bool 
         gos_vmm_retained(handle);
         return;
     }
-    gos_lock_acquire(&lock);
+    gos_lock_acquire(&gos_vmm_lock);
     raise_again(gone);
-    gos_lock_release(&lock);
+    gos_lock_release(&gos_vmm_lock);
 }
 
-static void forget_mapping(struct mapping *mapping)
+struct gos_physical *gos_physical_show(uint64_t handle)
 {
-    struct physical *physical = mapping->shows;
+    struct gos_physical *physical = find_physical(handle);
+
+    if (physical)
+        change_mapping_count(physical, 1);
+    return physical;
+}
+
+void gos_physical_hide(struct gos_physical *physical)
+{
     struct gos_allocation gone;
 
-    gos_registry_take(GOS_SPACE_ADDRESS, number_of(&mapping->hh), &gone);
-    HASH_DELETE(hh, mappings, mapping);
-    gos_slab_give(&mapping_slab, mapping);
     change_mapping_count(physical, -1u);
     if (physical->is_orphan && !physical->mapping_count)
         gos_slab_give(&physical_slab, physical);
@@ -259,7 +265,18 @@ static void forget_mapping(struct mapping *mapping)
         bury(physical, &gone);
 }
 
-static struct mapping *new_mapping(uint64_t address, uint64_t bytes, struct physical *physical)
+static void forget_mapping(struct mapping *mapping)
+{
+    struct gos_physical *physical = mapping->shows;
+    struct gos_allocation gone;
+
+    gos_registry_take(GOS_SPACE_ADDRESS, number_of(&mapping->hh), &gone);
+    HASH_DELETE(hh, mappings, mapping);
+    gos_slab_give(&mapping_slab, mapping);
+    gos_physical_hide(physical);
+}
+
+static struct mapping *new_mapping(uint64_t address, uint64_t bytes, struct gos_physical *physical)
 {
     uint32_t hash = gos_table_hash(gos_table_mix(address));
     struct mapping *mapping = gos_slab_take(&mapping_slab);
@@ -278,7 +295,7 @@ static struct mapping *new_mapping(uint64_t address, uint64_t bytes, struct phys
     return mapping;
 }
 
-static void show(uint64_t address, uint64_t bytes, struct physical *physical, uint32_t site)
+static void show(uint64_t address, uint64_t bytes, struct gos_physical *physical, uint32_t site)
 {
     struct gos_allocation record = {.address = address,
                                     .bytes = bytes,
@@ -294,10 +311,10 @@ static void show(uint64_t address, uint64_t bytes, struct physical *physical, ui
 
 void gos_vmm_mapped(uint64_t address, uint64_t bytes, uint64_t handle, uint32_t site)
 {
-    struct physical *physical;
+    struct gos_physical *physical;
     struct mapping *stale;
 
-    gos_lock_acquire(&lock);
+    gos_lock_acquire(&gos_vmm_lock);
     physical = find_physical(handle);
     stale = find_mapping(address);
     if (physical)
@@ -308,7 +325,7 @@ void gos_vmm_mapped(uint64_t address, uint64_t bytes, uint64_t handle, uint32_t 
         show(address, bytes, physical, site);
         physical->reference_count--;
     }
-    gos_lock_release(&lock);
+    gos_lock_release(&gos_vmm_lock);
 }
 
 static void unmap_scattered(uint64_t address, uint64_t end)
@@ -330,14 +347,14 @@ void gos_vmm_unmapped(uint64_t address, uint64_t bytes)
     uint64_t end = address + bytes;
     struct mapping *mapping;
 
-    gos_lock_acquire(&lock);
+    gos_lock_acquire(&gos_vmm_lock);
     while (address < end && (mapping = find_mapping(address))) {
         address += mapping->bytes;
         forget_mapping(mapping);
     }
     if (address < end)
         unmap_scattered(address, end);
-    gos_lock_release(&lock);
+    gos_lock_release(&gos_vmm_lock);
 }
 
 struct gos_vmm_totals gos_vmm_total(uint32_t device)
@@ -346,18 +363,19 @@ struct gos_vmm_totals gos_vmm_total(uint32_t device)
 
     if (device >= GOS_DEVICE_TABLES)
         return total;
-    gos_lock_acquire(&lock);
+    gos_lock_acquire(&gos_vmm_lock);
     total = totals[device];
-    gos_lock_release(&lock);
+    gos_lock_release(&gos_vmm_lock);
     return total;
 }
 
 void gos_vmm_reset_after_fork(void)
 {
-    gos_lock_reset(&lock);
+    gos_lock_reset(&gos_vmm_lock);
+    gos_vmm_array_reset_after_fork();
     physicals = NULL;
     mappings = NULL;
-    physical_slab = (struct gos_slab){.object_bytes = sizeof(struct physical)};
+    physical_slab = (struct gos_slab){.object_bytes = sizeof(struct gos_physical)};
     mapping_slab = (struct gos_slab){.object_bytes = sizeof(struct mapping)};
     memset(totals, 0, sizeof(totals));
 }

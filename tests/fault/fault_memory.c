@@ -4,6 +4,7 @@
 #include "../../src/base/loss.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/os.h"
+#include "../../src/track/graph_memory.h"
 #include "../../src/track/registry.h"
 #include "../../src/track/site.h"
 
@@ -55,6 +56,37 @@ static void registry_loses_records_and_says_so_when_memory_runs_out(void **state
 {
     (void)state;
     fail_each_call(fill_and_empty, NULL);
+}
+
+#define GRAPHS 2000u
+
+/* A node without memory for it is counted; the others come with the launch and go with the graph.
+ */
+static const char *launch_graphs(void *unused)
+{
+    (void)unused;
+    real_map = gos_os.map;
+    gos_os.map = map_or_fail;
+    for (uint32_t i = 1; i <= GRAPHS; i++) {
+        struct gos_allocation allocation = record(i);
+        allocation.kind = GOS_KIND_GRAPH;
+        gos_graph_allocates(i, &allocation);
+        gos_graph_instantiated(i, GRAPHS + i);
+        gos_graph_launched(GRAPHS + i, 0);
+    }
+    if (gos_registry_total(0, GOS_KIND_GRAPH).live_count + gos_loss_get(GOS_LOSS_MEMORY) < GRAPHS)
+        return "a lost node was not counted";
+    for (uint32_t i = 1; i <= GRAPHS; i++) {
+        gos_graph_destroyed(i);
+        gos_graph_exec_destroyed(GRAPHS + i);
+    }
+    return gos_graph_any() ? "graphs remain" : NULL;
+}
+
+static void graphs_lose_nodes_and_say_so_when_memory_runs_out(void **state)
+{
+    (void)state;
+    fail_each_call(launch_graphs, NULL);
 }
 
 static const char *intern_sites(void *unused)
@@ -109,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(registry_loses_records_and_says_so_when_memory_runs_out),
+        cmocka_unit_test(graphs_lose_nodes_and_say_so_when_memory_runs_out),
         cmocka_unit_test(sites_become_zero_when_memory_runs_out),
         cmocka_unit_test(scratch_memory_goes_on_after_a_failure),
     };

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from books import books_agree
 from hosts import MIB, PROGRAMS
 
 
@@ -104,3 +105,16 @@ def test_failure_on_a_small_stack_is_left_alone_and_counted(same, program):
     assert "its thread's stack is too small" in run.stderr
     assert run.report.outcome == "failed"
     assert any("reports not written" in line for line in run.report.json["incomplete"])
+
+
+def test_context_that_comes_after_many_streams_ends_with_its_memory(same, program):
+    books_agree(same(program("regress_many_streams")))
+
+
+@pytest.mark.parametrize("how, symbol", [
+    ("module", "cuModuleLoadDataEx"), ("library", "cuLibraryLoadData"),
+    ("file", "cuLibraryLoadFromFile")])
+def test_load_that_is_repeated_is_the_same_call(host, program, how, symbol):
+    run = host(program("regress_load_options"), how, env={"GPUSIM_FAIL": f"{symbol}:2:1"})
+    assert run.report.outcome == "recovered"
+    assert "outcome: load 0\noutcome: log of 7: loaded\n" in run.stdout

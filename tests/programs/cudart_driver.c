@@ -23,6 +23,7 @@ typedef CUresult (*stub)(void);
 #define STUB_FREE(symbol) STUB(symbol)
 #define STUB_POOL(symbol) STUB(symbol)
 #define STUB_CONTEXT(symbol) STUB(symbol)
+#define STUB_KEEP(symbol) STUB(symbol)
 #define STUB_WATCH(symbol) STUB(symbol)
 #define STUB_TELL(symbol) STUB(symbol)
 #define DRIVER(symbol, base, version, suffix, role) STUB_##role(symbol)

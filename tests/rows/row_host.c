@@ -354,19 +354,47 @@ static void try(struct trial *trial, int expected)
 /* --- records: what is made before, and ended after
  * ------------------------------------------------ */
 
+static __thread struct trial silent;
+
 /* Calls around the one under test are taken on trust: they have trials of their own. */
 static void run_silently(const char *symbol, int parameter, uint64_t value, uint64_t written)
 {
-    static __thread struct trial trial;
-
-    prepare(&trial, row_of(symbol));
+    prepare(&silent, row_of(symbol));
     if (written != 0) {
-        trial.script.writes[0].to = (uint64_t *)trial.buffers[0];
-        trial.script.writes[0].value = written;
+        silent.script.writes[0].to = (uint64_t *)silent.buffers[0];
+        silent.script.writes[0].value = written;
     }
     if (parameter >= 0)
-        set_parameter(&trial, parameter, value);
-    call(&trial);
+        set_parameter(&silent, parameter, value);
+    call(&silent);
+}
+
+/* What the nodes of a graph allocate and free is there, or gone, when it has been launched. */
+static void launch_graph(uint64_t graph)
+{
+    const uint64_t exec = 0x5000;
+
+    run_silently("cuGraphInstantiateWithFlags", 1, graph, exec);
+    run_silently("cuGraphLaunch", 0, exec, 0);
+    run_silently("cuGraphExecDestroy", 0, exec, 0);
+    run_silently("cuGraphDestroy", 0, graph, 0);
+}
+
+static uint64_t graph_of_node(const struct trial *trial)
+{
+    return trial->words[trial->slots[1]];
+}
+
+static bool adds_node(const char *symbol)
+{
+    return strncmp(symbol, "cuGraphAdd", 10) == 0;
+}
+
+static void free_silently(const struct row_plan *plan, uint64_t address)
+{
+    run_silently(plan->frees, plan->parameter, address, 0);
+    if (adds_node(plan->frees))
+        launch_graph(graph_of_node(&silent));
 }
 
 static void snapshot(int row, const char *moment)
@@ -412,8 +440,10 @@ static void try_making(struct trial *trial, const struct row_plan *plan)
     try(trial, 0);
     if (plan->frees == NULL)
         return;
+    if (adds_node(plan->makes))
+        launch_graph(graph_of_node(trial));
     snapshot(trial->row, "made");
-    run_silently(plan->frees, plan->parameter, address, 0);
+    free_silently(plan, address);
     clear_up(plan);
     snapshot(trial->row, "freed");
 }
@@ -427,10 +457,14 @@ static void try_freeing(struct trial *trial, const struct row_plan *plan)
     prepare(&maker, row_of(plan->makes));
     uint64_t address = expect_address(&maker, plan);
     call(&maker);
+    if (adds_node(plan->makes))
+        launch_graph(graph_of_node(&maker));
     set_parameter(trial, plan->parameter, address);
     try(trial, 1);
     snapshot(trial->row, "kept");
     try(trial, 0);
+    if (adds_node(plan->frees))
+        launch_graph(graph_of_node(trial));
     clear_up(plan);
     snapshot(trial->row, "freed");
 }

@@ -29,6 +29,7 @@ extern const struct row_signature row_signatures[];
 
 /* The current context of every thread, and the size of whatever is imported. */
 #define ROW_CONTEXT 0x51000
+#define ROW_GRAPH 0x60800 /* into which whatever is captured goes */
 #define ROW_IMPORTED_BYTES 0x51515
 #define ROW_RUNTIME_BYTES 4711
 

@@ -142,7 +142,18 @@ static void memory_from_a_pool_of_managed_memory_is_managed(void)
     memory_from_a_pool("pool.managed-on-device-3", &props, 0xb0000);
 }
 
-static void memory_allocated_while_capturing_belongs_to_the_graph(void)
+static void launch(CUgraph graph)
+{
+    CUgraphExec exec = NULL;
+
+    writes(ROW_cuGraphInstantiateWithFlags, &exec, 0x62000);
+    cuGraphInstantiateWithFlags(&exec, graph, 0);
+    cuGraphLaunch(exec, NULL);
+    cuGraphExecDestroy(exec);
+    cuGraphDestroy(graph);
+}
+
+static void memory_allocated_while_capturing_is_there_when_the_graph_is_launched(void)
 {
     CUstream stream = (CUstream)0x60000;
     CUdeviceptr address = 0;
@@ -153,6 +164,8 @@ static void memory_allocated_while_capturing_belongs_to_the_graph(void)
     cuMemAllocAsync(&address, 4096, stream);
     cuStreamEndCapture(stream, &graph);
     look("capture.ended");
+    launch((CUgraph)(uintptr_t)ROW_GRAPH);
+    look("capture.launched");
     cuMemFree_v2(address);
     look("capture.freed");
 }
@@ -172,9 +185,46 @@ static void handle_imported_here_and_known_keeps_its_bytes(void)
     look("import.released-twice");
 }
 
+static void memory_that_an_array_shows_outlives_its_handle(void)
+{
+    CUmemAllocationProp prop = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUDA_ARRAY3D_DESCRIPTOR sparse = {
+        .Width = 64, .Height = 64, .Format = CU_AD_FORMAT_HALF, .NumChannels = 1, .Flags = 0x40};
+    CUmemGenericAllocationHandle handle = 0;
+    CUarray array = NULL;
+
+    writes(ROW_cuArray3DCreate_v2, &array, 0x73000);
+    cuArray3DCreate_v2(&array, &sparse);
+    writes(ROW_cuMemCreate, &handle, 0x72000);
+    cuMemCreate(&handle, 4096, &prop, 0);
+    CUarrayMapInfo info = {.resourceType = CU_RESOURCE_TYPE_ARRAY,
+                           .resource.array = array,
+                           .subresource.sparseLevel = {.extentWidth = 64, .extentHeight = 64},
+                           .memOperationType = CU_MEM_OPERATION_TYPE_MAP,
+                           .memHandleType = CU_MEM_HANDLE_TYPE_GENERIC,
+                           .memHandle.memHandle = handle,
+                           .deviceBitMask = 1};
+    cuMemMapArrayAsync(&info, 1, NULL);
+    cuMemRelease(handle);
+    look("array.shows");
+    info.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
+    cuMemMapArrayAsync(&info, 1, NULL);
+    look("array.unmapped");
+    writes(ROW_cuMemCreate, &handle, 0x74000);
+    cuMemCreate(&handle, 8192, &prop, 0);
+    info.memOperationType = CU_MEM_OPERATION_TYPE_MAP;
+    info.memHandle.memHandle = handle;
+    cuMemMapArrayAsync(&info, 1, NULL);
+    cuMemRelease(handle);
+    look("array.shows-another");
+    cuArrayDestroy(array);
+    look("array.destroyed");
+}
+
 #if CUDA_VERSION >= 12020
 static void node_that_frees_ends_the_record(void)
 {
+    CUgraph graph = (CUgraph)(uintptr_t)0x81000, other = (CUgraph)(uintptr_t)0x82000;
     CUgraphNodeParams params;
     CUgraphNode node = NULL;
 
@@ -182,14 +232,15 @@ static void node_that_frees_ends_the_record(void)
     params.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     params.alloc.bytesize = 4096;
     writes(ROW_cuGraphAddNode, &params.alloc.dptr, 0x80000);
-    cuGraphAddNode(&node, NULL, NULL, 0, &params);
+    cuGraphAddNode(&node, graph, NULL, 0, &params);
     CUdeviceptr address = params.alloc.dptr;
+    launch(graph);
     look("node.allocates");
-    row_script.row = -1;
     memset(&params, 0, sizeof params);
     params.type = CU_GRAPH_NODE_TYPE_MEM_FREE;
     params.free.dptr = address;
-    cuGraphAddNode(&node, NULL, NULL, 0, &params);
+    cuGraphAddNode(&node, other, NULL, 0, &params);
+    launch(other);
     look("node.frees");
 }
 #endif
@@ -224,8 +275,9 @@ int main(int count, char **words)
     pool_of_another_device_is_known_by_asking_for_it();
     memory_from_a_pool_of_the_host_is_host_memory();
     memory_from_a_pool_of_managed_memory_is_managed();
-    memory_allocated_while_capturing_belongs_to_the_graph();
+    memory_allocated_while_capturing_is_there_when_the_graph_is_launched();
     handle_imported_here_and_known_keeps_its_bytes();
+    memory_that_an_array_shows_outlives_its_handle();
 #if CUDA_VERSION >= 12020
     node_that_frees_ends_the_record();
 #endif

@@ -308,13 +308,35 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
     return SIM_CALL(cuModuleLoadData, SIM_CONTEXT, load(module, image, false));
 }
 
+/*
+ * The size of the buffer for the compiler's log becomes the log's length, also
+ * where the call fails (cuda.h: "OUT: Amount of log buffer filled").
+ */
+static CUresult log_load(CUresult result, const CUjit_option *options, void **values,
+                         unsigned int count)
+{
+    static const char text[] = "loaded";
+    char *log = NULL;
+
+    for (unsigned int i = 0; values != NULL && i < count; i++)
+        if (options[i] == CU_JIT_INFO_LOG_BUFFER)
+            log = values[i];
+    for (unsigned int i = 0; values != NULL && i < count; i++) {
+        if (options[i] != CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES)
+            continue;
+        bool fits = log != NULL && result == CUDA_SUCCESS && (uintptr_t)values[i] >= sizeof(text);
+        if (fits)
+            memcpy(log, text, sizeof(text));
+        values[i] = (void *)(uintptr_t)(fits ? sizeof(text) : 0);
+    }
+    return result;
+}
+
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
                             CUjit_option *options, void **values)
 {
-    (void)count;
-    (void)options;
-    (void)values;
-    return SIM_CALL(cuModuleLoadDataEx, SIM_CONTEXT, load(module, image, false));
+    CUresult result = SIM_CALL(cuModuleLoadDataEx, SIM_CONTEXT, load(module, image, false));
+    return log_load(result, options, values, count);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
@@ -341,18 +363,18 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
                            void **jit_values, unsigned int jit_count, CUlibraryOption *options,
                            void **values, unsigned int count)
 {
-    (void)jit_options, (void)jit_values, (void)jit_count;
     (void)options, (void)values, (void)count;
-    return SIM_CALL(cuLibraryLoadData, SIM_READY, load_library(library, code));
+    CUresult result = SIM_CALL(cuLibraryLoadData, SIM_READY, load_library(library, code));
+    return log_load(result, jit_options, jit_values, jit_count);
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit_options,
                                void **jit_values, unsigned int jit_count, CUlibraryOption *options,
                                void **values, unsigned int count)
 {
-    (void)jit_options, (void)jit_values, (void)jit_count;
     (void)options, (void)values, (void)count;
-    return SIM_CALL(cuLibraryLoadFromFile, SIM_READY, load_library(library, path));
+    CUresult result = SIM_CALL(cuLibraryLoadFromFile, SIM_READY, load_library(library, path));
+    return log_load(result, jit_options, jit_values, jit_count);
 }
 
 CUresult cuLibraryUnload(CUlibrary library)

@@ -42,7 +42,7 @@ static void *free_in_turn(void *arg)
 static void *disturb(void *mistakes)
 {
     for (uint64_t i = 0; !atomic_load(&done); i++) {
-        struct gos_home home = {i % 3, i % 100, 0};
+        struct gos_home home = {i % 3, i % 100};
         struct gos_pool_info info = {.pool = 0x10 + i % 50, .device = 3};
         uint32_t device;
 
@@ -56,7 +56,7 @@ static void *disturb(void *mistakes)
         if (gos_pool_find(0x10 + i % 7, &info))
             *(uint64_t *)mistakes += info.device != 3;
         gos_pool_destroyed(0x10 + i % 50);
-        *(uint64_t *)mistakes += gos_home_get(gos_home_intern(&home)).stream != i % 100;
+        *(uint64_t *)mistakes += gos_home_get(gos_home_intern(&home)).pool != i % 100;
     }
     return NULL;
 }

@@ -182,7 +182,7 @@ static void graph_memory_is_read_only_of_present_devices(void **state)
 static void pools_show_the_drivers_figures_and_ours(void **state)
 {
     const struct gos_pool_info info = {.pool = 0xAAA, .device = 0, .is_default = true};
-    uint16_t home = gos_home_intern(&(struct gos_home){.stream = 3, .pool = 0xAAA});
+    uint16_t home = gos_home_intern(&(struct gos_home){.pool = 0xAAA});
     struct gos_allocation allocation = {
         .address = 0x200000, .bytes = 5000, .kind = GOS_KIND_POOL, .device = 0, .home = home};
 

@@ -20,7 +20,7 @@ static struct gos_evidence evidence;
 static void allocate_much(void)
 {
     uint16_t device_home = gos_home_intern(&(struct gos_home){.context = FAKE_CONTEXT(1)});
-    uint16_t pool_home = gos_home_intern(&(struct gos_home){.stream = 5, .pool = 0xAAA});
+    uint16_t pool_home = gos_home_intern(&(struct gos_home){.pool = 0xAAA});
 
     for (uint32_t i = 0; i < ALLOCATIONS; i++) {
         struct gos_allocation allocation = {.address = 0x100000 + i * 0x1000ul,

@@ -95,15 +95,14 @@ static void rounding_counts_only_what_takes_whole_blocks(void **state)
     assert_int_equal(evidence.devices[0].large_rounding_bytes, MIB - 512 + 2 * MIB - 512);
 }
 
-static void pool_bytes_are_summed_over_its_streams(void **state)
+static void bytes_are_summed_for_each_pool(void **state)
 {
-    uint16_t first = gos_home_intern(&(struct gos_home){.stream = 1, .pool = 0xAAA});
-    uint16_t second = gos_home_intern(&(struct gos_home){.stream = 2, .pool = 0xAAA});
-    uint16_t other = gos_home_intern(&(struct gos_home){.stream = 2, .pool = 0xBBB});
+    uint16_t one = gos_home_intern(&(struct gos_home){.pool = 0xAAA});
+    uint16_t other = gos_home_intern(&(struct gos_home){.pool = 0xBBB});
 
     (void)state;
-    allocate(0x1000, 100, GOS_KIND_POOL, 0, 1, first);
-    allocate(0x2000, 200, GOS_KIND_POOL, 0, 1, second);
+    allocate(0x1000, 100, GOS_KIND_POOL, 0, 1, one);
+    allocate(0x2000, 200, GOS_KIND_POOL, 0, 1, one);
     allocate(0x3000, 400, GOS_KIND_POOL, 0, 1, other);
     gos_snapshot_take(&snapshot, &evidence);
 
@@ -210,7 +209,7 @@ int main(void)
         TEST(allocations_are_summed_by_site_kind_and_device),
         TEST(small_device_allocations_are_listed_by_address),
         TEST(rounding_counts_only_what_takes_whole_blocks),
-        TEST(pool_bytes_are_summed_over_its_streams),
+        TEST(bytes_are_summed_for_each_pool),
         TEST(contexts_come_from_live_allocations_only),
         TEST(thousands_of_sites_keep_their_sums_apart),
         TEST(what_does_not_fit_is_counted_and_totals_stay_exact),

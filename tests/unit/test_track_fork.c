@@ -15,6 +15,7 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/thread.h"
 #include "../../src/track/event.h"
+#include "../../src/track/graph_memory.h"
 #include "../../src/track/pool.h"
 #include "../../src/track/registry.h"
 #include "../../src/track/vmm.h"
@@ -23,7 +24,7 @@ static struct gos_allocation device_block = {
     .address = 0x1000, .bytes = 100, .kind = GOS_KIND_DEVICE, .device = 1};
 static struct gos_allocation physical = {
     .address = 5, .bytes = 100, .kind = GOS_KIND_PHYSICAL, .device = 1};
-static const struct gos_home home = {1, 2, 3};
+static const struct gos_home home = {1, 2};
 static const struct gos_pool_info pool = {.pool = 0x9000};
 static const struct gos_pending freed = {.stream = 0x5000, .context = 1, .bytes = 1, .count = 1};
 static const struct gos_event event = {.what = "sync"};
@@ -38,6 +39,7 @@ static void use_everything(void)
     gos_context_seen(0xc0, 1);
     gos_capture_began(0x5000, 0xc0);
     gos_pending_add(&freed);
+    gos_graph_frees(0x6000, 0x1000);
     gos_event_add(&event);
 }
 
@@ -70,7 +72,7 @@ static int first_thing_left(void)
         return 3;
     if (gos_pool_find(0x9000, &info) || gos_context_device(0xc0, &device))
         return 4;
-    if (gos_capture_count() || gos_pending_list(&pending, 1))
+    if (gos_capture_count() || gos_graph_any() || gos_pending_list(&pending, 1))
         return 5;
     return gos_event_copy(&copy, 1, &a) ? 6 : 0;
 }
@@ -84,7 +86,7 @@ static int first_thing_broken(void)
     use_everything();
     if (!gos_registry_find(GOS_SPACE_ADDRESS, 0x1000, &found) || found.sequence != 1)
         return 11;
-    if (gos_vmm_total(1).mapped_bytes != 100 || gos_home_intern(&home) != 1)
+    if (gos_vmm_total(1).mapped_bytes != 100 || gos_home_intern(&home) == GOS_HOME_UNKNOWN)
         return 12;
     if (gos_pending_list(&pending, 1) != 1 || pending.count != 1)
         return 13;
@@ -136,13 +138,15 @@ static void *be_busy(void *arg)
 
     for (uint64_t i = 0; !atomic_load(&stop); i++) {
         struct gos_pending pending = {.stream = 0x8000 + i % 64, .bytes = 1, .count = 1};
-        struct gos_home place = {base, i % 5000, 0};
+        struct gos_home place = {base, i % 5000};
 
         one.address = base + i % 4096 * 512;
         gos_registry_add(&one);
         gos_pending_add(&pending);
         gos_pending_stream_destroyed(pending.stream);
         gos_home_intern(&place);
+        gos_graph_frees(base, one.address);
+        gos_graph_destroyed(base);
         gos_event_add(&event);
         if (i % 3)
             gos_registry_take(GOS_SPACE_ADDRESS, one.address, &taken);

@@ -9,6 +9,7 @@
 #include "../../src/track/home.h"
 #include "../../src/track/kind.h"
 #include "../../src/track/pool.h"
+#include "../../src/track/registry.h"
 
 static int start_empty(void **state)
 {
@@ -223,7 +224,7 @@ static void captures_too_many_are_still_counted(void **state)
 
 static void equal_homes_have_one_number(void **state)
 {
-    struct gos_home a = {1, 2, 3}, b = {1, 2, 4}, got;
+    struct gos_home a = {1, 2}, b = {1, 3}, got;
     uint16_t number = gos_home_intern(&a);
 
     (void)state;
@@ -236,7 +237,7 @@ static void equal_homes_have_one_number(void **state)
 
 static void home_of_all_zeroes_is_a_home(void **state)
 {
-    struct gos_home none = {0, 0, 0};
+    struct gos_home none = {0, 0};
 
     (void)state;
     assert_int_not_equal(gos_home_intern(&none), GOS_HOME_UNKNOWN);
@@ -247,25 +248,58 @@ static void unknown_home_is_all_zeroes(void **state)
     struct gos_home got = gos_home_get(GOS_HOME_UNKNOWN);
 
     (void)state;
-    assert_int_equal(got.context | got.stream | got.pool, 0);
+    assert_int_equal(got.context | got.pool, 0);
 }
 
-static void homes_beyond_16_bits_are_unknown_and_counted(void **state)
+static void homes_beyond_the_table_are_unknown_and_counted(void **state)
 {
     uint64_t lost = gos_loss_get(GOS_LOSS_TABLE);
-    struct gos_home home = {0, 0, 0};
+    struct gos_home home = {0, 0};
 
     (void)state;
-    for (uint64_t i = 1; i <= UINT16_MAX; i++) {
-        home.stream = i << 4;
-        assert_int_equal(gos_home_intern(&home), i);
+    for (uint64_t i = 1; i <= GOS_HOME_MAX; i++) {
+        home.pool = i << 4;
+        assert_int_equal(gos_home_get(gos_home_intern(&home)).pool, i << 4);
     }
-    home.stream = 1;
+    home.pool = 1;
     assert_int_equal(gos_home_intern(&home), GOS_HOME_UNKNOWN);
     assert_int_equal(gos_loss_get(GOS_LOSS_TABLE), lost + 1);
-    home.stream = 77 << 4;
-    assert_int_equal(gos_home_intern(&home), 77);
-    assert_int_equal(gos_home_get(UINT16_MAX).stream, (uint64_t)UINT16_MAX << 4);
+    home.pool = 77 << 4;
+    assert_int_equal(gos_home_get(gos_home_intern(&home)).pool, 77 << 4);
+}
+
+static void homes_of_contexts_and_pools_that_come_and_go_never_run_out(void **state)
+{
+    uint16_t keeper = gos_home_intern(&(struct gos_home){.context = 1});
+
+    (void)state;
+    for (uint64_t i = 1; i <= 2 * UINT16_MAX; i++) {
+        struct gos_home context = {.context = i << 4}, pool = {.pool = i << 4};
+
+        assert_int_not_equal(gos_home_intern(&context), GOS_HOME_UNKNOWN);
+        assert_int_not_equal(gos_home_intern(&pool), GOS_HOME_UNKNOWN);
+        gos_context_destroyed(context.context);
+        gos_home_pool_ends(pool.pool);
+    }
+    assert_int_equal(gos_home_intern(&(struct gos_home){.context = 1}), keeper);
+}
+
+static void home_of_a_pool_stays_with_what_outlives_the_pool(void **state)
+{
+    struct gos_home home = {.pool = 0x9000};
+    struct gos_allocation one = {.address = 0x1000,
+                                 .bytes = 1,
+                                 .kind = GOS_KIND_POOL,
+                                 .device = 1,
+                                 .home = gos_home_intern(&home)};
+
+    (void)state;
+    gos_registry_add(&one);
+    gos_home_pool_ends(home.pool);
+    assert_int_equal(gos_home_get(one.home).pool, home.pool);
+    gos_registry_take(GOS_SPACE_ADDRESS, one.address, &one);
+    gos_home_pool_ends(home.pool);
+    assert_int_equal(gos_home_get(one.home).pool, 0);
 }
 
 /* --- kinds --- */
@@ -311,7 +345,9 @@ int main(void)
         TEST(equal_homes_have_one_number),
         TEST(home_of_all_zeroes_is_a_home),
         TEST(unknown_home_is_all_zeroes),
-        TEST(homes_beyond_16_bits_are_unknown_and_counted),
+        TEST(homes_beyond_the_table_are_unknown_and_counted),
+        TEST(homes_of_contexts_and_pools_that_come_and_go_never_run_out),
+        TEST(home_of_a_pool_stays_with_what_outlives_the_pool),
         TEST(every_kind_has_a_code_and_words),
         TEST(only_small_device_memory_shares_blocks),
     };

@@ -259,6 +259,126 @@ static void what_is_no_physical_memory_is_refused(void **state)
     check_totals(0, 0, 0);
 }
 
+/* --- arrays --- */
+
+enum { ARRAY = 0xa000, OTHER_ARRAY = 0xb000 };
+
+static struct gos_vmm_part box(uint64_t array, uint64_t start, uint64_t extent)
+{
+    return (struct gos_vmm_part){.array = array, .start = {start}, .extent = {extent, 64, 1}};
+}
+
+static void map_part(uint64_t array, uint64_t start, uint64_t extent, uint64_t handle)
+{
+    struct gos_vmm_part part = box(array, start, extent);
+
+    gos_vmm_array_mapped(&part, handle);
+}
+
+static void unmap_part(uint64_t array, uint64_t start, uint64_t extent)
+{
+    struct gos_vmm_part part = box(array, start, extent);
+
+    gos_vmm_array_unmapped(&part);
+}
+
+static void release(uint64_t handle)
+{
+    struct gos_allocation gone;
+
+    gos_vmm_release(handle, &gone);
+}
+
+static void released_handle_lives_while_an_array_shows_it(void **state)
+{
+    (void)state;
+    create(5, 0);
+    map_part(ARRAY, 0, 128, 5);
+    check_totals(1, BLOCK, 0);
+    release(5);
+    check_totals(1, BLOCK, 0);
+    unmap_part(OTHER_ARRAY, 0, 128);
+    check_totals(1, BLOCK, 0);
+    unmap_part(ARRAY, 0, 128);
+    check_totals(0, 0, 0);
+}
+
+static void part_of_an_array_may_be_unmapped_in_pieces(void **state)
+{
+    struct gos_vmm_part layer = box(ARRAY, 0, 128);
+
+    (void)state;
+    create(5, 0);
+    map_part(ARRAY, 64, 128, 5);
+    release(5);
+    layer.layer = 1;
+    gos_vmm_array_unmapped(&layer);
+    unmap_part(ARRAY, 0, 128);
+    check_totals(1, BLOCK, 0);
+    unmap_part(ARRAY, 128, 128);
+    check_totals(0, 0, 0);
+}
+
+static void part_that_shows_other_memory_lets_go_of_the_first(void **state)
+{
+    (void)state;
+    create(5, 0);
+    create(6, 0);
+    map_part(ARRAY, 0, 128, 5);
+    release(5);
+    map_part(ARRAY, 0, 128, 5);
+    check_totals(2, BLOCK, BLOCK);
+    map_part(ARRAY, 0, 128, 6);
+    assert_false(is_alive(5));
+    check_totals(1, BLOCK, 0);
+}
+
+static void mip_tail_is_a_part_of_its_own(void **state)
+{
+    struct gos_vmm_part tail = {.array = ARRAY, .is_tail = true, .extent = {BLOCK, 1, 1}};
+
+    (void)state;
+    create(5, 0);
+    gos_vmm_array_mapped(&tail, 5);
+    release(5);
+    unmap_part(ARRAY, 0, BLOCK);
+    check_totals(1, BLOCK, 0);
+    gos_vmm_array_unmapped(&tail);
+    check_totals(0, 0, 0);
+}
+
+static void array_takes_its_mappings_with_it(void **state)
+{
+    (void)state;
+    create(5, 0);
+    create(6, 0);
+    map_part(ARRAY, 0, 128, 5);
+    map_part(ARRAY, 128, 128, 5);
+    map_part(OTHER_ARRAY, 0, 128, 6);
+    release(5);
+    release(6);
+    gos_vmm_array_destroyed(ARRAY);
+    check_totals(1, BLOCK, 0);
+    assert_true(is_alive(6));
+}
+
+static void array_that_ended_with_its_context_shows_nothing(void **state)
+{
+    struct gos_allocation array = {.address = ARRAY, .kind = GOS_KIND_ARRAY};
+
+    (void)state;
+    gos_registry_add(&array);
+    create(5, 0);
+    create(6, 0);
+    map_part(ARRAY, 0, 128, 5);
+    map_part(OTHER_ARRAY, 0, 128, 6);
+    release(5);
+    release(6);
+    gos_vmm_arrays_ended();
+    check_totals(1, BLOCK, 0);
+    assert_true(is_alive(5));
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, start_empty)
 
 int main(void)
@@ -279,6 +399,12 @@ int main(void)
         TEST(unknown_handles_and_mappings_change_nothing),
         TEST(totals_are_kept_per_device),
         TEST(what_is_no_physical_memory_is_refused),
+        TEST(released_handle_lives_while_an_array_shows_it),
+        TEST(part_of_an_array_may_be_unmapped_in_pieces),
+        TEST(part_that_shows_other_memory_lets_go_of_the_first),
+        TEST(mip_tail_is_a_part_of_its_own),
+        TEST(array_takes_its_mappings_with_it),
+        TEST(array_that_ended_with_its_context_shows_nothing),
     };
 
     return cmocka_run_group_tests_name("track_vmm", tests, NULL, NULL);
