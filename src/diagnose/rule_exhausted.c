@@ -159,10 +159,19 @@ static void advise_neighbours(const struct gos_situation *s, struct gos_verdict 
                                 "--query-compute-apps=pid,name,used_memory --format=csv");
 }
 
+static bool others_suffice(const struct gos_situation *s)
+{
+    return s->on_device && s->missing_bytes > 0 &&
+           s->neighbours_bytes + s->hidden_bytes >= s->missing_bytes;
+}
+
+/*
+ * A program that grows fails at last for want of less than one request, which a
+ * bare context next door would make up for: so who holds less is not the cause.
+ */
 bool gos_rule_others(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!s->on_device || s->missing_bytes == 0 ||
-        s->neighbours_bytes + s->hidden_bytes < s->missing_bytes)
+    if (!others_suffice(s) || s->neighbours_bytes + s->hidden_bytes < s->ledger->own_bytes)
         return false;
     bool sure = s->strict && s->neighbours_bytes >= s->missing_bytes + GOS_FREE_DUST_BYTES &&
                 s->ledger->lines[GOS_LEDGER_RESIDUAL].bytes == 0;
@@ -173,6 +182,18 @@ bool gos_rule_others(const struct gos_situation *s, struct gos_verdict *verdict)
     say_shares(s, verdict);
     advise_neighbours(s, verdict);
     return true;
+}
+
+void gos_verdict_say_others(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (!others_suffice(s))
+        return;
+    verdict->has_runner_up = true;
+    verdict->runner_up = GOS_VERDICT_EXHAUSTED_BY_OTHERS;
+    gos_verdict_say(verdict,
+                    gos_wording(s->evidence, "%s: without that this request would have fitted.",
+                                neighbour_words(s)));
+    advise_neighbours(s, verdict);
 }
 
 /*
@@ -344,10 +365,11 @@ bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict
     say_burst(s, verdict);
     gos_verdict_say_growth(s, verdict);
     advise_loading(s, verdict);
-    if (s->neighbours_bytes + s->hidden_bytes)
+    if (s->neighbours_bytes + s->hidden_bytes && !others_suffice(s))
         gos_verdict_say(verdict, gos_wording(s->evidence, "Other processes hold only %s.",
                                              amount(s, s->neighbours_bytes + s->hidden_bytes)));
     say_opaque(s, verdict);
     gos_advise_less(s, verdict);
+    gos_verdict_say_others(s, verdict);
     return true;
 }

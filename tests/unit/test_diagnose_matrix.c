@@ -39,6 +39,26 @@ static const struct scene cases[] = {
     {"twin: a neighbour has the memory that is missing", IS(EXHAUSTED_BY_OTHERS, PROVEN),
      .app = 3000, .torch = 1000, .others = 11000, .course = COURSE_LEAK, .ask = 8000 * MIB,
      .by = SITE_APP},
+    {"twin: a small neighbour would do for this request", IS(LEAK, LIKELY), .app = 14400,
+     .torch = 600, .others = 600, .course = COURSE_LEAK, .ask = 500 * MIB, .by = SITE_NCCL,
+     .says = "train.py:88 load_batch keeps more and more", .says_too = "Other processes hold 600",
+     .advises = "Look at train.py:88", .next = GOS_VERDICT_EXHAUSTED_BY_OTHERS},
+    {"twin: so would memory that nobody shows", IS(LEAK, LIKELY), .app = 14400, .torch = 600,
+     .hidden = 600, .course = COURSE_LEAK, .ask = 500 * MIB, .by = SITE_NCCL,
+     .next = GOS_VERDICT_EXHAUSTED_BY_OTHERS},
+    {"twin: so would half-empty blocks", IS(LEAK, LIKELY), .app = 14000, .torch = 600,
+     .pieces = 600, .course = COURSE_LEAK, .ask = 500 * MIB, .by = SITE_NCCL,
+     .advises = "Look at train.py:88", .next = GOS_VERDICT_FRAGMENTED},
+    {"twin: so would pieces of a pool", IS(LEAK, LIKELY), .app = 14000, .torch = 500,
+     .pool_live = 400, .pool_idle = 900, .course = COURSE_LEAK, .ask = 800 * MIB, .by = SITE_NCCL,
+     .next = GOS_VERDICT_FRAGMENTED},
+    {"twin: half-empty blocks are most of it", IS(FRAGMENTED, PROVEN), .app = 3000, .pieces = 6000,
+     .course = COURSE_LEAK, .ask = 3000 * MIB, .by = SITE_NCCL,
+     .says = "train.py:88 load_batch keeps more and more"},
+    {"twin: a pool that is trimmed would do, for now", IS(CACHE_HELD, PROVEN), .app = 14000,
+     .torch = 500, .pool2_idle = 900, .course = COURSE_LEAK, .ask = 800 * MIB, .by = SITE_NCCL,
+     .says = "train.py:88 load_batch keeps more and more", .advises = "Free it, or bound it",
+     .next = GOS_VERDICT_LEAK},
     {"twin: two lines grow alike", IS(EXHAUSTED_BY_PROCESS, LIKELY), .app = 7000, .torch = 7000,
      .course = COURSE_TOGETHER, .ask = 3000 * MIB, .by = SITE_TORCH, .says = "many lines"},
 
@@ -119,6 +139,14 @@ static const struct scene cases[] = {
      .ask = 8000 * MIB, .by = SITE_APP, .says = "child processes"},
     {"twin: this process holds it", IS(EXHAUSTED_BY_PROCESS, PROVEN), .app = 12000,
      .ask = 8000 * MIB, .by = SITE_APP},
+    {"twin: this process holds most of it, a small neighbour would do",
+     IS(EXHAUSTED_BY_PROCESS, LIKELY), .others = 812, .app = 14900, .ask = 700 * MIB,
+     .by = SITE_APP, .says = "Other processes hold 812", .advises = "Begin with train.py:88",
+     .next = GOS_VERDICT_EXHAUSTED_BY_OTHERS},
+    {"twin: both hold about the same", IS(EXHAUSTED_BY_OTHERS, PROVEN), .others = 7936, .app = 7424,
+     .ask = 700 * MIB, .by = SITE_APP, .next = GOS_VERDICT_EXHAUSTED_BY_PROCESS},
+    {"twin: a cache holds most of it", IS(CACHE_HELD, POSSIBLE), .others = 812, .torch = 14900,
+     .ask = 700 * MIB, .by = SITE_NCCL, .next = GOS_VERDICT_EXHAUSTED_BY_OTHERS},
     {"twin: nobody that is visible holds it", IS(EXHAUSTED_BY_OTHERS, LIKELY), .hidden = 9000,
      .app = 3000, .ask = 8000 * MIB, .by = SITE_APP},
     {"an MPS server is charged with our own memory", IS(EXHAUSTED_BY_PROCESS, PROVEN), .app = 12000,
@@ -231,8 +259,9 @@ static bool words_are_right(const struct scene *scene, const struct gos_verdict 
 {
     return (!scene->says || verdict_says(verdict, scene->says)) &&
            (!scene->says_too || verdict_says(verdict, scene->says_too)) &&
-           (!scene->advises || verdict_advises(verdict, scene->advises)) && verdict->summary[0] &&
-           verdict->advice_count > 0;
+           (!scene->advises || verdict_advises(verdict, scene->advises)) &&
+           (!scene->next || (verdict->has_runner_up && verdict->runner_up == scene->next)) &&
+           verdict->summary[0] && verdict->advice_count > 0;
 }
 
 static void show(const struct scene *scene, const struct gos_verdict *verdict)
