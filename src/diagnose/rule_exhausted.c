@@ -103,8 +103,10 @@ static const char *neighbour_words(const struct gos_situation *s)
     uint64_t others = line_bytes(s, GOS_LEDGER_OTHERS);
     const struct gos_process_evidence *largest = next_neighbour(s, NULL);
     if (s->hidden_bytes > s->neighbours_bytes)
-        return gos_wording(s->evidence, "%s of the device belong to nobody that can be seen here",
-                           amount(s, s->hidden_bytes));
+        return gos_wording(
+            s->evidence, "%s of the device belong to nobody that can be seen here%s",
+            amount(s, s->hidden_bytes),
+            s->device->own_bytes_known ? "" : ", or to this process' own context and modules");
     if (children > others)
         return gos_wording(s->evidence, "This program's own child processes hold %s",
                            amount(s, children));
@@ -120,11 +122,15 @@ static void say_shares(const struct gos_situation *s, struct gos_verdict *verdic
         gos_verdict_say(verdict, gos_wording(s->evidence, "Own children together: %s.",
                                              amount(s, line_bytes(s, GOS_LEDGER_CHILDREN))));
     if (s->hidden_bytes)
-        gos_verdict_say(verdict,
-                        gos_wording(s->evidence,
-                                    "Hidden, by subtraction: %s (another container, or a process "
-                                    "that the list leaves out).",
-                                    amount(s, s->hidden_bytes)));
+        gos_verdict_say(
+            verdict, gos_wording(s->evidence,
+                                 "Hidden, by subtraction: %s (another container, or a process that "
+                                 "the list leaves out%s).",
+                                 amount(s, s->hidden_bytes),
+                                 s->device->own_bytes_known
+                                     ? ""
+                                     : "; or this process' own context and modules, for which 1 "
+                                       "GiB was set aside"));
     gos_verdict_say(verdict, gos_wording(s->evidence, "This process holds %s of allocations.",
                                          amount(s, s->tracked_bytes)));
 }
@@ -157,6 +163,8 @@ static void advise_neighbours(const struct gos_situation *s, struct gos_verdict 
                                        process_words(s, largest), other_device(s)));
     gos_verdict_advise(verdict, "On the host, outside of containers: nvidia-smi "
                                 "--query-compute-apps=pid,name,used_memory --format=csv");
+    if (s->hidden_bytes > s->neighbours_bytes && !s->device->own_bytes_known)
+        gos_advise_context(s, verdict);
 }
 
 static bool others_suffice(const struct gos_situation *s)
@@ -263,19 +271,37 @@ static bool nothing_could_help(const struct gos_situation *s)
            s->device->live[GOS_KIND_MANAGED].live_bytes == 0;
 }
 
+static uint64_t used_bytes(const struct gos_situation *s)
+{
+    return s->tracked_bytes - line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE);
+}
+
+/* Of what this process holds, what no call allocated. */
+static bool context_is_most(const struct gos_situation *s)
+{
+    return line_bytes(s, GOS_LEDGER_CONTEXT) > used_bytes(s);
+}
+
 static const char *process_summary(const struct gos_situation *s)
 {
     const char *short_words =
         s->strict
             ? gos_wording(s->evidence, "Short by %s: ", amount(s, gos_situation_short_bytes(s)))
             : "";
-    uint64_t used_bytes = s->tracked_bytes - line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE);
     const char *holder = s->diagnosis->holder_count ? s->diagnosis->holders[0].name : "";
+    if (context_is_most(s))
+        return gos_wording(s->evidence,
+                           "%sthis process itself holds %s in contexts, modules and what else no "
+                           "call allocates%s.",
+                           short_words, amount(s, line_bytes(s, GOS_LEDGER_CONTEXT)),
+                           used_bytes(s) ? gos_wording(s->evidence, ", and %s of allocations",
+                                                       amount(s, used_bytes(s)))
+                                         : "");
     if (!holder[0])
         return gos_wording(s->evidence, "%sthis process itself holds %s, all in use.", short_words,
-                           amount(s, used_bytes));
+                           amount(s, used_bytes(s)));
     return gos_wording(s->evidence, "%sthis process itself holds %s in use, most of it by %s (%s).",
-                       short_words, amount(s, used_bytes), holder,
+                       short_words, amount(s, used_bytes(s)), holder,
                        amount(s, s->diagnosis->holders[0].live_bytes));
 }
 
@@ -326,21 +352,36 @@ static void say_burst(const struct gos_situation *s, struct gos_verdict *verdict
                                 amount(s, s->asked_bytes)));
 }
 
-/* A context that loads every kernel takes memory before the program asks for any. */
-#define LARGE_CONTEXT_BYTES (1ull << 30)
-
 static void say_first(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (s->evidence->allocated_count == 0)
         gos_verdict_say(verdict, "It is the first allocation of the process: what it holds is its "
                                  "context and modules.");
-    if (line_bytes(s, GOS_LEDGER_CONTEXT) >= LARGE_CONTEXT_BYTES &&
-        gos_setting_is(s->evidence, "CUDA_MODULE_LOADING", "EAGER"))
-        gos_verdict_advise(verdict, gos_wording(s->evidence,
-                                                "Load kernels when they are used: "
-                                                "CUDA_MODULE_LOADING is EAGER, and %s are context "
-                                                "and modules.",
-                                                amount(s, line_bytes(s, GOS_LEDGER_CONTEXT))));
+}
+
+/* More than a context with the usual libraries takes. */
+#define LARGE_CONTEXT_BYTES (1ull << 30)
+
+static void say_context(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    uint64_t context = line_bytes(s, GOS_LEDGER_CONTEXT);
+    if (context < LARGE_CONTEXT_BYTES && !context_is_most(s))
+        return;
+    gos_verdict_say(verdict, gos_wording(s->evidence,
+                                         "%s of this process are contexts, modules and what else "
+                                         "no call allocates.",
+                                         amount(s, context)));
+}
+
+/* What is larger comes first. */
+static void advise_own(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    bool first = context_is_most(s);
+    if (first)
+        gos_advise_context(s, verdict);
+    gos_advise_less(s, verdict);
+    if (!first && line_bytes(s, GOS_LEDGER_CONTEXT) >= LARGE_CONTEXT_BYTES)
+        gos_advise_context(s, verdict);
 }
 
 /* What a lazily loaded kernel needs on a full device could have been taken early. */
@@ -354,22 +395,27 @@ static void advise_loading(const struct gos_situation *s, struct gos_verdict *ve
 
 bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!s->on_device || s->missing_bytes == 0 || s->tracked_bytes == 0)
+    if (!s->on_device || s->missing_bytes == 0 ||
+        s->tracked_bytes + line_bytes(s, GOS_LEDGER_CONTEXT) == 0)
         return false;
     verdict->code = GOS_VERDICT_EXHAUSTED_BY_PROCESS;
     verdict->confidence = nothing_could_help(s) ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
     verdict->summary = process_summary(s);
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_first(s, verdict);
+    say_context(s, verdict);
     say_top_sites(s, verdict);
     say_burst(s, verdict);
     gos_verdict_say_growth(s, verdict);
     advise_loading(s, verdict);
     if (s->neighbours_bytes + s->hidden_bytes && !others_suffice(s))
-        gos_verdict_say(verdict, gos_wording(s->evidence, "Other processes hold only %s.",
-                                             amount(s, s->neighbours_bytes + s->hidden_bytes)));
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence, "%s only %s.",
+                                    s->neighbours_bytes ? "Other processes hold"
+                                                        : "To nobody that can be seen here belong",
+                                    amount(s, s->neighbours_bytes + s->hidden_bytes)));
     say_opaque(s, verdict);
-    gos_advise_less(s, verdict);
+    advise_own(s, verdict);
     gos_verdict_say_others(s, verdict);
     return true;
 }
