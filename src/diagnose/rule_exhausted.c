@@ -271,15 +271,55 @@ static bool nothing_could_help(const struct gos_situation *s)
            s->device->live[GOS_KIND_MANAGED].live_bytes == 0;
 }
 
+/* Of allocations; what is managed may be on the host. */
 static uint64_t used_bytes(const struct gos_situation *s)
 {
-    return s->tracked_bytes - line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE);
+    return s->tracked_bytes - line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) -
+           line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
 }
 
 /* Of what this process holds, what no call allocated. */
 static bool context_is_most(const struct gos_situation *s)
 {
-    return line_bytes(s, GOS_LEDGER_CONTEXT) > used_bytes(s);
+    return line_bytes(s, GOS_LEDGER_CONTEXT) >
+           used_bytes(s) + line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
+}
+
+/* Without what is managed, and what it says itself that it does not use. */
+static uint64_t used_by(const struct gos_situation *s, size_t holder)
+{
+    const struct gos_diagnosis *diagnosis = s->diagnosis;
+    const struct gos_framework_evidence *framework = gos_framework_find(
+        s->evidence, diagnosis->holders[holder].name, (uint32_t)s->device->ordinal);
+    uint64_t live =
+        gos_beyond(diagnosis->holders[holder].live_bytes, diagnosis->holders[holder].managed_bytes);
+    return gos_beyond(live, framework ? gos_framework_idle_bytes(framework) : 0);
+}
+
+/* ", most of it by torch (12.00 GiB)"; "" where nobody has a name. */
+static const char *holder_words(const struct gos_situation *s)
+{
+    size_t largest = 0;
+    for (size_t i = 1; i < s->diagnosis->holder_count; i++)
+        if (used_by(s, i) > used_by(s, largest))
+            largest = i;
+    if (s->diagnosis->holder_count == 0 || !s->diagnosis->holders[largest].name[0])
+        return "";
+    return gos_wording(s->evidence, ", most of it by %s (%s)", s->diagnosis->holders[largest].name,
+                       amount(s, gos_lesser(used_by(s, largest), used_bytes(s))));
+}
+
+/* "14.00 GiB in use, most of it by torch (12.00 GiB), and 8.00 GiB managed, …" */
+static const char *held_words(const struct gos_situation *s)
+{
+    uint64_t managed = s->device->live[GOS_KIND_MANAGED].live_bytes;
+    const char *used =
+        gos_wording(s->evidence, "%s in use%s", amount(s, used_bytes(s)), holder_words(s));
+    if (!managed)
+        return used;
+    return gos_wording(s->evidence, "%s%s managed, which may be on the host",
+                       used_bytes(s) ? gos_wording(s->evidence, "%s, and ", used) : "",
+                       amount(s, managed));
 }
 
 static const char *process_summary(const struct gos_situation *s)
@@ -288,21 +328,16 @@ static const char *process_summary(const struct gos_situation *s)
         s->strict
             ? gos_wording(s->evidence, "Short by %s: ", amount(s, gos_situation_short_bytes(s)))
             : "";
-    const char *holder = s->diagnosis->holder_count ? s->diagnosis->holders[0].name : "";
-    if (context_is_most(s))
-        return gos_wording(s->evidence,
-                           "%sthis process itself holds %s in contexts, modules and what else no "
-                           "call allocates%s.",
-                           short_words, amount(s, line_bytes(s, GOS_LEDGER_CONTEXT)),
-                           used_bytes(s) ? gos_wording(s->evidence, ", and %s of allocations",
-                                                       amount(s, used_bytes(s)))
-                                         : "");
-    if (!holder[0])
-        return gos_wording(s->evidence, "%sthis process itself holds %s, all in use.", short_words,
-                           amount(s, used_bytes(s)));
-    return gos_wording(s->evidence, "%sthis process itself holds %s in use, most of it by %s (%s).",
-                       short_words, amount(s, used_bytes(s)), holder,
-                       amount(s, s->diagnosis->holders[0].live_bytes));
+    if (!context_is_most(s))
+        return gos_wording(s->evidence, "%sthis process itself holds %s.", short_words,
+                           held_words(s));
+    return gos_wording(s->evidence,
+                       "%sthis process itself holds %s in contexts, modules and what else no "
+                       "call allocates%s.",
+                       short_words, amount(s, line_bytes(s, GOS_LEDGER_CONTEXT)),
+                       used_bytes(s) ? gos_wording(s->evidence, ", and %s of allocations",
+                                                   amount(s, used_bytes(s)))
+                                     : "");
 }
 
 static void say_top_sites(const struct gos_situation *s, struct gos_verdict *verdict)
