@@ -123,6 +123,13 @@ def test_leak_is_not_blamed_on_who_has_only_a_context(same, program, tmp_path):
     assert any("child processes hold 512.0 MiB" in line for line in verdict["evidence"])
 
 
+def test_neighbour_that_is_not_the_cause_is_waited_for_when_asked(same, program, tmp_path):
+    report = same(program("leak"), "beside", env={"GPUSIM_STATE": str(tmp_path / "state"),
+                                                  "GPUOOMSHIM_WAIT": "300ms"}).report
+    (wait,) = report.steps("wait")
+    assert (report.code, wait["result"]) == ("leak", "timed out")
+
+
 @pytest.mark.parametrize("twin, trend, said", [
     ("warm-up", ("flattened", "none"), ""),
     ("cache", ("flattened", "steps", "none"), ""),
