@@ -167,6 +167,7 @@ static void load_holders(struct gos_diagnosis *diagnosis, const json_t *array)
         diagnosis->holders[i].name = gos_value_string(from, "name");
         diagnosis->holders[i].live_bytes = gos_value_number(from, "live_bytes", 0);
         diagnosis->holders[i].live_count = gos_value_number(from, "live_count", 0);
+        diagnosis->holders[i].managed_bytes = gos_value_number(from, "managed_bytes", 0);
         diagnosis->holder_count++;
     }
 }

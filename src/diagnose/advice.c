@@ -112,6 +112,21 @@ void gos_advise_torch_whole(const struct gos_situation *s, struct gos_verdict *v
                                 "tensors do not settle in large idle segments.");
 }
 
+void gos_advise_context(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (gos_setting_is(s->evidence, "CUDA_MODULE_LOADING", "EAGER"))
+        gos_verdict_advise(verdict, "Load kernels when they are used: CUDA_MODULE_LOADING is "
+                                    "EAGER.");
+    if (s->device->context_count > 1)
+        gos_verdict_advise(verdict, gos_wording(s->evidence,
+                                                "Share one context (cudaSetDevice takes the "
+                                                "primary one): this process has %u.",
+                                                s->device->context_count));
+    gos_verdict_advise(verdict, "Look for what takes memory without an allocation: large "
+                                "__device__ arrays, cudaDeviceSetLimit (heap, stack, printf "
+                                "buffer of kernels), libraries that load many kernels.");
+}
+
 static void advise_top_site(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_site_use *top =

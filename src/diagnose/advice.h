@@ -17,6 +17,9 @@ void gos_advise_torch_pieces(const struct gos_situation *situation, struct gos_v
 /* The same where it is known that they are in pieces: all that helps, best first. */
 void gos_advise_torch_whole(const struct gos_situation *situation, struct gos_verdict *verdict);
 
+/* What takes a device's memory without any call that allocates. */
+void gos_advise_context(const struct gos_situation *situation, struct gos_verdict *verdict);
+
 /* The site with most live bytes, and what usually makes programs smaller. */
 void gos_advise_less(const struct gos_situation *situation, struct gos_verdict *verdict);
 

@@ -179,6 +179,7 @@ struct gos_diagnosis {
         const char *name;
         uint64_t live_bytes;
         uint64_t live_count;
+        uint64_t managed_bytes; /* of that; it may be on the host */
     } holders[8];
     size_t holder_count;
 };

@@ -53,6 +53,7 @@ void gos_diagnose_flushed(struct gos_evidence *evidence, struct gos_diagnosis *d
     verdict->advice_count = 0;
     put_summary(&s, verdict, given_bytes);
     gos_advise_cache(&s, verdict, giver);
+    gos_verdict_say_leak(&s, verdict);
 }
 
 void gos_diagnose_flushed_in_vain(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis)

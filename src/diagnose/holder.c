@@ -21,6 +21,7 @@ struct tally {
         const char *name;
         uint64_t bytes;
         uint64_t count;
+        uint64_t managed_bytes;
     } rows[NAME_MAX_COUNT];
     size_t count;
 };
@@ -133,8 +134,9 @@ const char *gos_holder_use_words(struct gos_evidence *evidence, const struct gos
     const char *bytes = gos_wording_bytes(evidence, gos_site_use_bytes(use));
     if (use->is_estimated)
         return gos_wording(evidence, "about %s", bytes);
-    return gos_wording(evidence, "%s in %s", bytes,
-                       gos_wording_count(evidence, use->live_count, "allocation"));
+    return gos_wording(evidence, "%s in %s%s", bytes,
+                       gos_wording_count(evidence, use->live_count, "allocation"),
+                       use->kind == GOS_KIND_MANAGED ? " of managed memory" : "");
 }
 
 /* Is a record of this kind memory that somebody keeps on that device (or of the host)? */
@@ -159,6 +161,9 @@ static void tally_add(struct tally *tally, const char *name, const struct gos_si
         tally->rows[tally->count++].name = name;
     }
     tally->rows[i].bytes = gos_plus(tally->rows[i].bytes, gos_site_use_bytes(use));
+    if (use->kind == GOS_KIND_MANAGED)
+        tally->rows[i].managed_bytes =
+            gos_plus(tally->rows[i].managed_bytes, gos_site_use_bytes(use));
     tally->rows[i].count = gos_plus(tally->rows[i].count, use->live_count);
 }
 
@@ -183,6 +188,7 @@ static void hand_out(struct tally *tally, struct gos_diagnosis *diagnosis)
         diagnosis->holders[to].name = tally->rows[i].name;
         diagnosis->holders[to].live_bytes = tally->rows[i].bytes;
         diagnosis->holders[to].live_count = tally->rows[i].count;
+        diagnosis->holders[to].managed_bytes = tally->rows[i].managed_bytes;
         tally->rows[i].name = NULL;
     }
 }

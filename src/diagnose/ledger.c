@@ -1,7 +1,8 @@
 /*
  * The ledger of one device.  The order of the steps is the order of trust:
  * what was measured is entered as it is; what is derived (rounding, managed
- * memory, the context) gets at most the room that is left; what nobody claims
+ * memory, the context) gets at most the room that is left, managed memory but
+ * what a context leaves of it; what nobody claims
  * is hidden; and what was claimed twice shows as a negative residual.
  */
 #include "diagnosis.h"
@@ -198,6 +199,18 @@ static void claim_graphs(struct entry_book *book)
           gos_beyond(device->graph_reserved_bytes, device->graph_used_bytes), source);
 }
 
+/* What a context takes [H200: 524 MiB]; it cannot go to the host, as managed pages can. */
+#define CONTEXT_USUAL_BYTES (512ull << 20)
+
+static void claim_managed(struct entry_book *book)
+{
+    uint64_t for_context = gos_lesser(CONTEXT_USUAL_BYTES, book->room);
+    book->room -= for_context;
+    claim_at_most(book, GOS_LEDGER_LIVE_MANAGED, live_bytes(book, GOS_KIND_MANAGED),
+                  GOS_SOURCE_DERIVED);
+    book->room += for_context;
+}
+
 static void claim_derived(struct entry_book *book, uint64_t stuck_bytes)
 {
     claim_at_most(book, GOS_LEDGER_ROUNDING, book->device->large_rounding_bytes,
@@ -210,8 +223,7 @@ static void claim_derived(struct entry_book *book, uint64_t stuck_bytes)
         enter(book, GOS_LEDGER_POOL_PENDING,
               gos_plus(entered(book, GOS_LEDGER_POOL_PENDING), unplaced), GOS_SOURCE_UNKNOWN);
     }
-    claim_at_most(book, GOS_LEDGER_LIVE_MANAGED, live_bytes(book, GOS_KIND_MANAGED),
-                  GOS_SOURCE_DERIVED);
+    claim_managed(book);
 }
 
 /* Without our own number the context cannot be told from what is hidden. */

@@ -50,7 +50,11 @@ gos_rule gos_rule_framework_fragmented;
 /* rule_exhausted.c: it is all in use. */
 gos_rule gos_rule_others;
 gos_rule gos_rule_process;
-/* rule_leak.c: one line keeps more and more. */
+/*
+ * rule_leak.c: one line keeps more and more; the first where it grew by more
+ * than others hold and than lies unused, each taken for itself.
+ */
+gos_rule gos_rule_outgrown;
 gos_rule gos_rule_leak;
 /* rule_unexplained.c: always applies. */
 gos_rule gos_rule_unexplained;
@@ -62,6 +66,12 @@ void gos_framework_say(const struct gos_situation *situation,
 /* Add a line; NULL, "" and what does not fit are left out. */
 void gos_verdict_say(struct gos_verdict *verdict, const char *line);
 void gos_verdict_advise(struct gos_verdict *verdict, const char *line);
+
+/* rule_exhausted.c: others are the runner-up where the request would fit without them. */
+void gos_verdict_say_others(const struct gos_situation *situation, struct gos_verdict *verdict);
+
+/* rule_leak.c: beside a verdict of another code that one line keeps more and more; else nothing. */
+void gos_verdict_say_leak(const struct gos_situation *situation, struct gos_verdict *verdict);
 
 /* rule_leak.c: that memory grew, where it is no leak's verdict; nothing when it did not. */
 void gos_verdict_say_growth(const struct gos_situation *situation, struct gos_verdict *verdict);

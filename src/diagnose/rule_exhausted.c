@@ -103,8 +103,10 @@ static const char *neighbour_words(const struct gos_situation *s)
     uint64_t others = line_bytes(s, GOS_LEDGER_OTHERS);
     const struct gos_process_evidence *largest = next_neighbour(s, NULL);
     if (s->hidden_bytes > s->neighbours_bytes)
-        return gos_wording(s->evidence, "%s of the device belong to nobody that can be seen here",
-                           amount(s, s->hidden_bytes));
+        return gos_wording(
+            s->evidence, "%s of the device belong to nobody that can be seen here%s",
+            amount(s, s->hidden_bytes),
+            s->device->own_bytes_known ? "" : ", or to this process' own context and modules");
     if (children > others)
         return gos_wording(s->evidence, "This program's own child processes hold %s",
                            amount(s, children));
@@ -120,11 +122,15 @@ static void say_shares(const struct gos_situation *s, struct gos_verdict *verdic
         gos_verdict_say(verdict, gos_wording(s->evidence, "Own children together: %s.",
                                              amount(s, line_bytes(s, GOS_LEDGER_CHILDREN))));
     if (s->hidden_bytes)
-        gos_verdict_say(verdict,
-                        gos_wording(s->evidence,
-                                    "Hidden, by subtraction: %s (another container, or a process "
-                                    "that the list leaves out).",
-                                    amount(s, s->hidden_bytes)));
+        gos_verdict_say(
+            verdict, gos_wording(s->evidence,
+                                 "Hidden, by subtraction: %s (another container, or a process that "
+                                 "the list leaves out%s).",
+                                 amount(s, s->hidden_bytes),
+                                 s->device->own_bytes_known
+                                     ? ""
+                                     : "; or this process' own context and modules, for which 1 "
+                                       "GiB was set aside"));
     gos_verdict_say(verdict, gos_wording(s->evidence, "This process holds %s of allocations.",
                                          amount(s, s->tracked_bytes)));
 }
@@ -157,12 +163,23 @@ static void advise_neighbours(const struct gos_situation *s, struct gos_verdict 
                                        process_words(s, largest), other_device(s)));
     gos_verdict_advise(verdict, "On the host, outside of containers: nvidia-smi "
                                 "--query-compute-apps=pid,name,used_memory --format=csv");
+    if (s->hidden_bytes > s->neighbours_bytes && !s->device->own_bytes_known)
+        gos_advise_context(s, verdict);
 }
 
+static bool others_suffice(const struct gos_situation *s)
+{
+    return s->on_device && s->missing_bytes > 0 &&
+           s->neighbours_bytes + s->hidden_bytes >= s->missing_bytes;
+}
+
+/*
+ * A program that grows fails at last for want of less than one request, which a
+ * bare context next door would make up for: so who holds less is not the cause.
+ */
 bool gos_rule_others(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!s->on_device || s->missing_bytes == 0 ||
-        s->neighbours_bytes + s->hidden_bytes < s->missing_bytes)
+    if (!others_suffice(s) || s->neighbours_bytes + s->hidden_bytes < s->ledger->own_bytes)
         return false;
     bool sure = s->strict && s->neighbours_bytes >= s->missing_bytes + GOS_FREE_DUST_BYTES &&
                 s->ledger->lines[GOS_LEDGER_RESIDUAL].bytes == 0;
@@ -173,6 +190,18 @@ bool gos_rule_others(const struct gos_situation *s, struct gos_verdict *verdict)
     say_shares(s, verdict);
     advise_neighbours(s, verdict);
     return true;
+}
+
+void gos_verdict_say_others(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    if (!others_suffice(s))
+        return;
+    verdict->has_runner_up = true;
+    verdict->runner_up = GOS_VERDICT_EXHAUSTED_BY_OTHERS;
+    gos_verdict_say(verdict,
+                    gos_wording(s->evidence, "%s: without that this request would have fitted.",
+                                neighbour_words(s)));
+    advise_neighbours(s, verdict);
 }
 
 /*
@@ -242,20 +271,73 @@ static bool nothing_could_help(const struct gos_situation *s)
            s->device->live[GOS_KIND_MANAGED].live_bytes == 0;
 }
 
+/* Of allocations; what is managed may be on the host. */
+static uint64_t used_bytes(const struct gos_situation *s)
+{
+    return s->tracked_bytes - line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) -
+           line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
+}
+
+/* Of what this process holds, what no call allocated. */
+static bool context_is_most(const struct gos_situation *s)
+{
+    return line_bytes(s, GOS_LEDGER_CONTEXT) >
+           used_bytes(s) + line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
+}
+
+/* Without what is managed, and what it says itself that it does not use. */
+static uint64_t used_by(const struct gos_situation *s, size_t holder)
+{
+    const struct gos_diagnosis *diagnosis = s->diagnosis;
+    const struct gos_framework_evidence *framework = gos_framework_find(
+        s->evidence, diagnosis->holders[holder].name, (uint32_t)s->device->ordinal);
+    uint64_t live =
+        gos_beyond(diagnosis->holders[holder].live_bytes, diagnosis->holders[holder].managed_bytes);
+    return gos_beyond(live, framework ? gos_framework_idle_bytes(framework) : 0);
+}
+
+/* ", most of it by torch (12.00 GiB)"; "" where nobody has a name. */
+static const char *holder_words(const struct gos_situation *s)
+{
+    size_t largest = 0;
+    for (size_t i = 1; i < s->diagnosis->holder_count; i++)
+        if (used_by(s, i) > used_by(s, largest))
+            largest = i;
+    if (s->diagnosis->holder_count == 0 || !s->diagnosis->holders[largest].name[0])
+        return "";
+    return gos_wording(s->evidence, ", most of it by %s (%s)", s->diagnosis->holders[largest].name,
+                       amount(s, gos_lesser(used_by(s, largest), used_bytes(s))));
+}
+
+/* "14.00 GiB in use, most of it by torch (12.00 GiB), and 8.00 GiB managed, …" */
+static const char *held_words(const struct gos_situation *s)
+{
+    uint64_t managed = s->device->live[GOS_KIND_MANAGED].live_bytes;
+    const char *used =
+        gos_wording(s->evidence, "%s in use%s", amount(s, used_bytes(s)), holder_words(s));
+    if (!managed)
+        return used;
+    return gos_wording(s->evidence, "%s%s managed, which may be on the host",
+                       used_bytes(s) ? gos_wording(s->evidence, "%s, and ", used) : "",
+                       amount(s, managed));
+}
+
 static const char *process_summary(const struct gos_situation *s)
 {
     const char *short_words =
         s->strict
             ? gos_wording(s->evidence, "Short by %s: ", amount(s, gos_situation_short_bytes(s)))
             : "";
-    uint64_t used_bytes = s->tracked_bytes - line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE);
-    const char *holder = s->diagnosis->holder_count ? s->diagnosis->holders[0].name : "";
-    if (!holder[0])
-        return gos_wording(s->evidence, "%sthis process itself holds %s, all in use.", short_words,
-                           amount(s, used_bytes));
-    return gos_wording(s->evidence, "%sthis process itself holds %s in use, most of it by %s (%s).",
-                       short_words, amount(s, used_bytes), holder,
-                       amount(s, s->diagnosis->holders[0].live_bytes));
+    if (!context_is_most(s))
+        return gos_wording(s->evidence, "%sthis process itself holds %s.", short_words,
+                           held_words(s));
+    return gos_wording(s->evidence,
+                       "%sthis process itself holds %s in contexts, modules and what else no "
+                       "call allocates%s.",
+                       short_words, amount(s, line_bytes(s, GOS_LEDGER_CONTEXT)),
+                       used_bytes(s) ? gos_wording(s->evidence, ", and %s of allocations",
+                                                   amount(s, used_bytes(s)))
+                                     : "");
 }
 
 static void say_top_sites(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -305,21 +387,36 @@ static void say_burst(const struct gos_situation *s, struct gos_verdict *verdict
                                 amount(s, s->asked_bytes)));
 }
 
-/* A context that loads every kernel takes memory before the program asks for any. */
-#define LARGE_CONTEXT_BYTES (1ull << 30)
-
 static void say_first(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (s->evidence->allocated_count == 0)
         gos_verdict_say(verdict, "It is the first allocation of the process: what it holds is its "
                                  "context and modules.");
-    if (line_bytes(s, GOS_LEDGER_CONTEXT) >= LARGE_CONTEXT_BYTES &&
-        gos_setting_is(s->evidence, "CUDA_MODULE_LOADING", "EAGER"))
-        gos_verdict_advise(verdict, gos_wording(s->evidence,
-                                                "Load kernels when they are used: "
-                                                "CUDA_MODULE_LOADING is EAGER, and %s are context "
-                                                "and modules.",
-                                                amount(s, line_bytes(s, GOS_LEDGER_CONTEXT))));
+}
+
+/* More than a context with the usual libraries takes. */
+#define LARGE_CONTEXT_BYTES (1ull << 30)
+
+static void say_context(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    uint64_t context = line_bytes(s, GOS_LEDGER_CONTEXT);
+    if (context < LARGE_CONTEXT_BYTES && !context_is_most(s))
+        return;
+    gos_verdict_say(verdict, gos_wording(s->evidence,
+                                         "%s of this process are contexts, modules and what else "
+                                         "no call allocates.",
+                                         amount(s, context)));
+}
+
+/* What is larger comes first. */
+static void advise_own(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    bool first = context_is_most(s);
+    if (first)
+        gos_advise_context(s, verdict);
+    gos_advise_less(s, verdict);
+    if (!first && line_bytes(s, GOS_LEDGER_CONTEXT) >= LARGE_CONTEXT_BYTES)
+        gos_advise_context(s, verdict);
 }
 
 /* What a lazily loaded kernel needs on a full device could have been taken early. */
@@ -333,21 +430,27 @@ static void advise_loading(const struct gos_situation *s, struct gos_verdict *ve
 
 bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!s->on_device || s->missing_bytes == 0 || s->tracked_bytes == 0)
+    if (!s->on_device || s->missing_bytes == 0 ||
+        s->tracked_bytes + line_bytes(s, GOS_LEDGER_CONTEXT) == 0)
         return false;
     verdict->code = GOS_VERDICT_EXHAUSTED_BY_PROCESS;
     verdict->confidence = nothing_could_help(s) ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
     verdict->summary = process_summary(s);
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_first(s, verdict);
+    say_context(s, verdict);
     say_top_sites(s, verdict);
     say_burst(s, verdict);
     gos_verdict_say_growth(s, verdict);
     advise_loading(s, verdict);
-    if (s->neighbours_bytes + s->hidden_bytes)
-        gos_verdict_say(verdict, gos_wording(s->evidence, "Other processes hold only %s.",
-                                             amount(s, s->neighbours_bytes + s->hidden_bytes)));
+    if (s->neighbours_bytes + s->hidden_bytes && !others_suffice(s))
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence, "%s only %s.",
+                                    s->neighbours_bytes ? "Other processes hold"
+                                                        : "To nobody that can be seen here belong",
+                                    amount(s, s->neighbours_bytes + s->hidden_bytes)));
     say_opaque(s, verdict);
-    gos_advise_less(s, verdict);
+    advise_own(s, verdict);
+    gos_verdict_say_others(s, verdict);
     return true;
 }

@@ -190,7 +190,8 @@ bool gos_rule_commit_limit(const struct gos_situation *s, struct gos_verdict *ve
 bool gos_rule_shared_memory(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (!s->on_device || !s->device->integrated || s->missing_bytes == 0 ||
-        s->hidden_bytes < s->missing_bytes || s->neighbours_bytes >= s->missing_bytes)
+        s->hidden_bytes < s->missing_bytes || s->hidden_bytes < s->ledger->own_bytes ||
+        s->neighbours_bytes >= s->missing_bytes)
         return false;
     verdict->code = GOS_VERDICT_HOST_MEMORY;
     verdict->confidence = GOS_CONFIDENCE_LIKELY;

@@ -36,6 +36,11 @@ static const char *course(const struct gos_situation *s, const struct gos_growth
                        gos_wording_count(s->evidence, span_count(s), "allocation"));
 }
 
+static const char *held_words(const struct gos_situation *s, const struct gos_growth_series *series)
+{
+    return amount(s, series->live_bytes[s->evidence->growth.moment_count - 1]);
+}
+
 static void say_pace(const struct gos_situation *s, const struct gos_leak *leak,
                      struct gos_verdict *verdict)
 {
@@ -107,13 +112,35 @@ static void find(const struct gos_situation *s, struct gos_leak *leak)
     gos_leak_find(s->evidence, (uint32_t)s->device->ordinal, s->missing_bytes, leak);
 }
 
+static bool is_leak(const struct gos_situation *s, struct gos_leak *leak)
+{
+    if (!s->on_device || s->missing_bytes == 0)
+        return false;
+    find(s, leak);
+    return leak->kind == GOS_GROWTH_LEAK && !may_be_cached(s, leak);
+}
+
+static uint64_t idle_in_frameworks(const struct gos_situation *s)
+{
+    return (uint64_t)s->ledger->lines[GOS_LEDGER_FRAMEWORK_IDLE].bytes;
+}
+
+/*
+ * At last a leak is short of less than one request, and then some neighbour or
+ * some pieces are always enough: without the leak nobody had missed those.
+ */
+bool gos_rule_outgrown(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    struct gos_leak leak;
+    return is_leak(s, &leak) && leak.grown_bytes > s->neighbours_bytes + s->hidden_bytes &&
+           leak.grown_bytes > gos_situation_unused_bytes(s) &&
+           leak.grown_bytes > idle_in_frameworks(s) && gos_rule_leak(s, verdict);
+}
+
 bool gos_rule_leak(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     struct gos_leak leak;
-    if (!s->on_device || s->missing_bytes == 0)
-        return false;
-    find(s, &leak);
-    if (leak.kind != GOS_GROWTH_LEAK || may_be_cached(s, &leak))
+    if (!is_leak(s, &leak))
         return false;
     verdict->code = GOS_VERDICT_LEAK;
     verdict->confidence = GOS_CONFIDENCE_LIKELY;
@@ -124,7 +151,34 @@ bool gos_rule_leak(const struct gos_situation *s, struct gos_verdict *verdict)
     say_share(s, &leak, verdict);
     say_victim(s, &leak, verdict);
     advise(s, &leak, verdict);
+    gos_verdict_say_others(s, verdict);
     return true;
+}
+
+/* Second, so that the first screen has it. */
+static void advise_second(struct gos_verdict *verdict, const char *line)
+{
+    if (verdict->advice_count < 2) {
+        gos_verdict_advise(verdict, line);
+        return;
+    }
+    const char *displaced = verdict->advice[1];
+    verdict->advice[1] = line;
+    gos_verdict_advise(verdict, displaced);
+}
+
+void gos_verdict_say_leak(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    struct gos_leak leak;
+    if (verdict->code == GOS_VERDICT_LEAK || !is_leak(s, &leak))
+        return;
+    gos_verdict_say(verdict,
+                    gos_wording(s->evidence, "%s keeps more and more: it grew steadily %s.",
+                                site_words(s, leak.site->site), course(s, leak.site)));
+    advise_second(verdict, gos_wording(s->evidence,
+                                       "It will not last: %s keeps more and more, %s now. Free "
+                                       "it, or bound it.",
+                                       site_words(s, leak.site->site), held_words(s, leak.site)));
 }
 
 static const char *largest_growers(const struct gos_situation *s, const struct gos_leak *leak)

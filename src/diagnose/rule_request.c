@@ -128,14 +128,15 @@ bool gos_rule_larger_than_device(const struct gos_situation *s, struct gos_verdi
 /*
  * Smaller than the device, but more than it could give if everything that we
  * know of were freed.  The context line may hold memory that we do not track,
- * so this is never proven.
+ * so this is never proven; and where less than half of the device was asked, it
+ * is that line which is too large.
  */
 bool gos_rule_larger_than_empty(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (!s->on_device || !s->strict)
         return false;
     uint64_t most = s->free_bytes + s->tracked_bytes + s->neighbours_bytes + s->hidden_bytes;
-    if (s->cost_bytes <= most)
+    if (s->cost_bytes <= most || s->asked_bytes < gos_situation_total_bytes(s) / 2)
         return false;
     verdict->code = GOS_VERDICT_REQUEST_TOO_LARGE;
     verdict->confidence = GOS_CONFIDENCE_LIKELY;

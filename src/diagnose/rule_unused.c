@@ -280,5 +280,6 @@ bool gos_rule_cache_opaque(const struct gos_situation *s, struct gos_verdict *ve
                                 "segments are opaque.",
                                 cache));
     gos_advise_cache(s, verdict, cache);
+    gos_verdict_say_others(s, verdict);
     return true;
 }

@@ -7,7 +7,8 @@
 
 /*
  * First what the call itself gives away, then what a person can change at
- * once (unused memory), then who uses the rest.  A rule further down is asked
+ * once (unused memory), then who uses the rest; a leak larger than the pieces
+ * and the neighbours comes before them.  A rule further down is asked
  * only for the runner-up, unless the answer so far is a mere guess.
  */
 /* clang-format off */
@@ -32,6 +33,7 @@ static gos_rule *const rules[] = {
     gos_rule_pending_free,
     gos_rule_pool_held,
     gos_rule_framework_held,
+    gos_rule_outgrown,
     gos_rule_blocks_fragmented,
     gos_rule_pool_fragmented,
     gos_rule_pool_pieces,
@@ -122,6 +124,7 @@ static void add_common(const struct gos_situation *s, struct gos_verdict *verdic
         verdict->holder = diagnosis->holder_count ? diagnosis->holders[0].name : "";
         verdict->holder_bytes = diagnosis->holder_count ? diagnosis->holders[0].live_bytes : 0;
     }
+    gos_verdict_say_leak(s, verdict);
     verdict->pending_bytes = s->pending_bytes;
     verdict->idle_bytes = s->idle_bytes + s->own_idle_bytes;
     if (s->out_of_memory && s->request->capture != GOS_CAPTURE_NONE)

@@ -169,6 +169,7 @@ static void emit_holders(const struct gos_diagnosis *diagnosis, struct gos_emitt
         {"name", "library", -36},
         {"live_bytes", "live", 11},
         {"live_count", "allocations", 12},
+        {"managed_bytes", "managed", 11},
     };
     if (diagnosis->holder_count > 0) {
         gos_emitter_heading(emitter, "LIBRARIES that asked for what is live");
@@ -180,6 +181,7 @@ static void emit_holders(const struct gos_diagnosis *diagnosis, struct gos_emitt
         gos_emitter_string(emitter, &fields[0], diagnosis->holders[i].name);
         gos_emitter_bytes(emitter, &fields[1], diagnosis->holders[i].live_bytes);
         gos_emitter_count(emitter, &fields[2], diagnosis->holders[i].live_count);
+        gos_emitter_bytes(emitter, &fields[3], diagnosis->holders[i].managed_bytes);
         gos_emitter_row_end(emitter);
     }
     gos_emitter_end(emitter);

@@ -213,6 +213,18 @@ static bool put_framework(struct gos_text *text, const struct gos_diagnosis *dia
     return true;
 }
 
+/* Managed memory may be on the host, so it is no part of what fills the device. */
+static void put_live(struct gos_text *text, uint64_t live_bytes, uint64_t managed_bytes)
+{
+    if (live_bytes > managed_bytes || managed_bytes == 0)
+        put_bytes(text, live_bytes - managed_bytes);
+    if (managed_bytes == 0)
+        return;
+    gos_text_put(text, live_bytes > managed_bytes ? " and " : "");
+    put_bytes(text, managed_bytes);
+    gos_text_put(text, " managed");
+}
+
 static void put_holders(struct gos_text *text, const struct gos_diagnosis *diagnosis)
 {
     for (size_t i = 0; i < diagnosis->holder_count && i < 3; i++) {
@@ -223,7 +235,7 @@ static void put_holders(struct gos_text *text, const struct gos_diagnosis *diagn
                         gos_screen_has_text(diagnosis->holders[i].name) ? diagnosis->holders[i].name
                                                                         : "?");
         gos_text_put(text, diagnosis->evidence->stack_sample_bytes ? "about " : "");
-        put_bytes(text, diagnosis->holders[i].live_bytes);
+        put_live(text, diagnosis->holders[i].live_bytes, diagnosis->holders[i].managed_bytes);
     }
 }
 

@@ -92,6 +92,8 @@ static void add_site_lines(struct gos_screen *screen, const struct gos_document 
 static struct site_line line_of(const struct gos_site_use *use)
 {
     const char *unit = use->live_count == 1 ? "allocation" : "allocations";
+    if (use->kind == GOS_KIND_MANAGED)
+        unit = "managed";
     return (struct site_line){.site = use->site,
                               .is_about = use->is_estimated,
                               .bytes = gos_site_use_bytes(use),

@@ -114,6 +114,22 @@ def test_line_that_keeps_more_and_more_is_a_leak_and_the_victim_is_not(same, pro
     assert suspect in verdict["advice"][0]
 
 
+def test_leak_is_not_blamed_on_who_has_only_a_context(same, program, tmp_path):
+    report = same(program("leak"), "beside", env={"GPUSIM_STATE": str(tmp_path / "state")}).report
+    verdict = report.json["verdict"]
+    # Without the other's 512 MiB this request would have fitted, but not many of the next.
+    assert verdict["short_bytes"] <= 512 * MIB == report.ledger()["children"]
+    assert (report.code, verdict["runner_up"]) == ("leak", "exhausted-by-others")
+    assert any("child processes hold 512.0 MiB" in line for line in verdict["evidence"])
+
+
+def test_neighbour_that_is_not_the_cause_is_waited_for_when_asked(same, program, tmp_path):
+    report = same(program("leak"), "beside", env={"GPUSIM_STATE": str(tmp_path / "state"),
+                                                  "GPUOOMSHIM_WAIT": "300ms"}).report
+    (wait,) = report.steps("wait")
+    assert (report.code, wait["result"]) == ("leak", "timed out")
+
+
 @pytest.mark.parametrize("twin, trend, said", [
     ("warm-up", ("flattened", "none"), ""),
     ("cache", ("flattened", "steps", "none"), ""),

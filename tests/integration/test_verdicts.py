@@ -36,6 +36,22 @@ def test_each_view_of_nvml_has_its_own_words(same, program, view, words):
         assert report.ledger()["hidden"] == 512 * MIB
 
 
+@pytest.mark.parametrize("view", ["empty", "forbidden", "absent", "numberless", "mig"])
+def test_own_context_that_nobody_lists_is_not_blamed_on_others(same, program, view):
+    report = same(program("leak"),
+                  env={"GPUSIM_NVML": view, "GPUSIM_CONTEXT": "2000"}).report
+    # More than is missing, and more than a context is thought to take: it could be a neighbour.
+    assert report.json["verdict"]["short_bytes"] < 900 * MIB < report.ledger()["hidden"]
+    assert report.code == "leak"
+
+
+def test_memory_that_no_call_allocated_is_named(same, program):
+    verdict = same(program("first_allocation"), env={"GPUSIM_CONTEXT": "16340"}).report.json["verdict"]
+    assert (verdict["code"], verdict["confidence"]) == ("exhausted-by-process", "proven")
+    assert "15.96 GiB in contexts, modules and what else no call allocates." in verdict["summary"]
+    assert "cudaDeviceSetLimit" in verdict["advice"][0]
+
+
 def test_neighbour_that_a_container_hides_is_said_to_be_hidden(same, program, tmp_path):
     report = same(program("scenario_5"), "stays",
                   env={"GPUSIM_STATE": str(tmp_path / "state"), "GPUSIM_NVML": "own"}).reports[0]

@@ -120,6 +120,7 @@ struct scene {
     const char *says_too;
     const char *advises;
     const char *never_advises;
+    enum gos_verdict_code next; /* the runner-up; 0: any or none */
 };
 
 /* Fill the evidence; gos_scratch_release(&evidence->scratch) when done. */

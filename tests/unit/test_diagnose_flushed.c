@@ -78,6 +78,21 @@ static void what_was_thought_before_comes_second(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+static void leak_beside_a_cache_that_helped_is_still_told(void **state)
+{
+    const struct scene scene = {
+        .app = 12000, .course = COURSE_LEAK, .cupy = 3000, .ask = 2000 * MIB, .by = SITE_NCCL};
+
+    (void)state;
+    diagnose(&scene);
+    gos_diagnose_flushed(&evidence, &diagnosis, "cupy", 3000 * MIB);
+    const struct gos_verdict *verdict = &diagnosis.verdict;
+    assert_int_equal(verdict->code, GOS_VERDICT_CACHE_HELD);
+    assert_true(verdict_says(verdict, "train.py:88 load_batch keeps more and more"));
+    assert_non_null(strstr(verdict->advice[1], "It will not last: train.py:88 load_batch"));
+    gos_scratch_release(&evidence.scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +100,7 @@ int main(void)
         cmocka_unit_test(less_than_was_missing_proves_nothing),
         cmocka_unit_test(what_came_back_proves_nothing_where_nothing_was_missing),
         cmocka_unit_test(what_was_thought_before_comes_second),
+        cmocka_unit_test(leak_beside_a_cache_that_helped_is_still_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -466,6 +466,8 @@ static void managed_memory_that_is_not_resident_is_cut(void **state)
     assert_true(ledger->clamped);
     assert_int_equal(ledger->own_bytes, evidence.devices[0].own_bytes);
     assert_int_equal(ledger->lines[GOS_LEDGER_LIVE_MANAGED].source, GOS_SOURCE_UNKNOWN);
+    assert_int_equal(ledger->lines[GOS_LEDGER_LIVE_MANAGED].bytes, 200 * MIB);
+    assert_int_equal(ledger->lines[GOS_LEDGER_CONTEXT].bytes, 512 * MIB);
     assert_int_equal(ledger->lines[GOS_LEDGER_RESIDUAL].bytes, 0);
     assert_int_equal(evidence.incomplete_count, 1);
     gos_scratch_release(&evidence.scratch);

@@ -300,7 +300,7 @@ static void last_few_mib_of_the_device_are_never_part_of_a_proof(void **state)
 {
     (void)state;
     struct scene scenes[] = {
-        {.others = 4000, .app = 11872, .ask = 4000 * MIB, .by = SITE_APP},
+        {.others = 8192, .app = 7680, .ask = 8192 * MIB, .by = SITE_APP},
         {.pool2_idle = 4000, .app = 11872, .ask = 4000 * MIB, .by = SITE_APP},
         {.pieces = 400, .app = 15072, .ask = 400 * MIB, .by = SITE_APP},
         {.torch = 4096, .torch_unused = 4096, .app = 11776, .ask = 4096 * MIB, .by = SITE_NCCL},

@@ -332,6 +332,28 @@ static void an_unreadable_device_is_unexplained(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+/* More of it than the device has: it is named beside what is there for certain. */
+static void managed_memory_is_no_part_of_what_fills_the_device(void **state)
+{
+    (void)state;
+    static struct gos_evidence evidence;
+    static struct gos_diagnosis diagnosis;
+    struct scene scene = {.app = 15871, .managed = 1, .ask = 512 * MIB, .by = SITE_APP};
+    scene_evidence(&scene, &evidence);
+    evidence.devices[0].live[GOS_KIND_MANAGED].live_bytes = 32 * GIB;
+    for (size_t i = 0; i < evidence.use_count; i++)
+        if (evidence.uses[i].kind == GOS_KIND_MANAGED)
+            evidence.uses[i].live_bytes = 32 * GIB;
+    gos_diagnose(&evidence, &diagnosis);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
+    assert_true(verdict_says(&diagnosis.verdict,
+                             "holds 15.50 GiB in use, most of it by libtrain.so (15.50 GiB), and "
+                             "32.00 GiB managed, which may be on the host."));
+    assert_true(verdict_says(&diagnosis.verdict, "32.00 GiB in 3 allocations of managed memory"));
+    assert_int_equal(diagnosis.holders[0].managed_bytes, 32 * GIB);
+    gos_scratch_release(&evidence.scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +364,7 @@ int main(void)
         cmocka_unit_test(the_next_rule_that_applies_is_the_runner_up),
         cmocka_unit_test(a_snapshot_accuses_nobody),
         cmocka_unit_test(an_unreadable_device_is_unexplained),
+        cmocka_unit_test(managed_memory_is_no_part_of_what_fills_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
