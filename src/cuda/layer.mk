@@ -1,1 +1,1 @@
-cuda_sources := array_bytes.c driver.c entrypoint.c error.c loader.c nvml.c
+cuda_sources := array_bytes.c driver.c entrypoint.c error.c loader.c nvml.c relaxed.c

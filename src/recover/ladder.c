@@ -5,6 +5,7 @@
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../cuda/driver.h"
+#include "../cuda/relaxed.h"
 #include "../track/event.h"
 #include "../track/pool.h"
 #include "reserve.h"
@@ -34,6 +35,8 @@ static const struct {
                            gos_step_fallback_may_help, gos_step_fallback_run},
 };
 
+static const char being_captured[] = "a stream of this process is being captured";
+
 /* Why nothing may be tried, or NULL. */
 static const char *forbidden(const struct gos_evidence *evidence, const struct gos_verdict *verdict)
 {
@@ -44,7 +47,7 @@ static const char *forbidden(const struct gos_evidence *evidence, const struct g
     if (evidence->initialised_pid != evidence->pid)
         return "the process was forked after CUDA was initialised";
     if (gos_capture_count() > 0)
-        return "a stream of this process is being captured";
+        return being_captured;
     if (request->device < 0 && request->kind != GOS_KIND_HOST)
         return "the request is not for a device's memory";
     if (verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE)
@@ -63,27 +66,17 @@ void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diag
     };
 }
 
-/*
- * A capture that begins in another thread after the gate must not be hurt by
- * what a step asks: in relaxed mode this thread's calls invalidate none.
- */
-static bool exchange_capture_mode(CUstreamCaptureMode *mode)
-{
-    return gos_driver.cuThreadExchangeStreamCaptureMode &&
-           gos_driver.cuThreadExchangeStreamCaptureMode(mode) == CUDA_SUCCESS;
-}
-
 /* True when it ran and a retry makes sense. */
 static bool run(struct gos_ladder *ladder, enum gos_step step, struct gos_step_record *record)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    bool relaxed = exchange_capture_mode(&mode);
+    struct gos_relaxed relaxed;
+
+    gos_relaxed_begin(&relaxed);
     uint64_t started_ns = gos_os.monotonic_ns();
     uint64_t before_bytes = gos_driver_free_bytes();
     bool retry = rungs[step].run(ladder, record);
     uint64_t after_bytes = gos_driver_free_bytes();
-    if (relaxed)
-        exchange_capture_mode(&mode);
+    gos_relaxed_end(&relaxed);
 
     record->freed_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
     record->duration_ns = gos_os.monotonic_ns() - started_ns;
@@ -119,9 +112,21 @@ static const char *refusal(const struct gos_ladder *ladder, enum gos_step step)
         return "its own setting is not given";
     if (ladder->diagnosis->device < 0 && step != GOS_STEP_FLUSH)
         return "the request is for the host's memory";
+    if (gos_capture_count() > 0)
+        return being_captured;
     if (step != GOS_STEP_WAIT && gos_os.monotonic_ns() >= ladder->deadline_ns)
         return "GPUOOMSHIM_RETRY_BUDGET is used up";
     return rungs[step].may_help(ladder, &why_not) ? NULL : why_not;
+}
+
+/* A capture that began during the step must not suffer from what the host asked before it. */
+static bool may_retry(const struct gos_ladder *ladder, struct gos_step_record *record)
+{
+    if (ladder->substitute || gos_capture_count() == 0)
+        return true;
+    record->result = "stopped";
+    record->reason = "a capture began meanwhile, so the driver was not asked again";
+    return false;
 }
 
 bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, uint32_t *count)
@@ -137,7 +142,7 @@ bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, 
         if (record->reason)
             continue;
         record->reason = "";
-        if (run(ladder, step, record))
+        if (run(ladder, step, record) && may_retry(ladder, record))
             return true;
     }
     return false;

@@ -4,7 +4,8 @@
  * help.  After a step that could have helped the caller asks the driver again.
  *
  * The host's state stays: no context is synchronized as a whole, no current
- * context, last error or capture mode is changed.
+ * context, last error or capture mode is changed.  Beside a capture nothing is
+ * tried; one that begins during a step is not hurt, and the caller gets its error.
  *
  * Hook context, with gos_thread.depth raised by the caller.  Calls the driver;
  * may wait, within the budget.

@@ -10,6 +10,7 @@
 #include "../observe/gil.h"
 #include "../recover/flush_plan.h"
 #include "../recover/step_wait.h"
+#include "../track/capture.h"
 #include "../track/registry.h"
 
 static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_EPISODE);
@@ -117,8 +118,8 @@ bool gos_turn_is_told(const struct gos_request *request, bool shared)
         return false;
     if (last_story.device != request->device || !is_of_now(request))
         return false;
-    if (last_story.recovered)
-        return !shared;
+    if (last_story.recovered) /* beside a capture nobody asks the driver again */
+        return !shared && gos_capture_count() == 0;
     return last_story.kind == request->kind && last_story.result == request->result &&
            last_story.bytes <= request->bytes;
 }

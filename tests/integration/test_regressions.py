@@ -84,6 +84,30 @@ def test_captured_stream_that_is_destroyed_does_not_end_recovery(host, program):
     assert step["result"] == "helped"
 
 
+@pytest.mark.parametrize("words, step", [("gives", "flush"), ("refuses", "flush"),
+                                         ("wait", "wait")])
+def test_capture_that_begins_during_recovery_is_not_ended_by_it(same, program, tmp_path, words,
+                                                                step):
+    """By the callback's free, by the retry, by the retry after a wait."""
+    env = {"GPUSIM_STATE": str(tmp_path / "state"), "GPUOOMSHIM_WAIT": "10s"}
+    run = same(program("regress_capture_meanwhile"), words, env=env)
+    assert run.stdout == "outcome: asked 2\noutcome: end of capture 0\n", run.stderr
+    assert run.told("freed") == ([0] if words == "gives" else [])
+    (line,) = run.report.steps(step)
+    assert line["result"] == "stopped"
+    assert "a capture began meanwhile" in line["reason"]
+
+
+@pytest.mark.parametrize("call_us", [3000, 4000, 5000, 7000])
+def test_capture_that_begins_during_the_retry_is_not_ended_by_it(host, program, call_us):
+    """With slow calls, half of the time one is about to begin."""
+    run = host(program("regress_capture_meanwhile"), "many",
+               env={"GPUSIM_CALL_TIME": str(call_us)})
+    assert run.code == 0, run.stderr
+    assert run.stdout.endswith("outcome: end of capture 0\n"), run.stderr
+    assert run.stdout.count("outcome") == 2
+
+
 def test_default_stream_of_one_thread_is_captured_and_that_of_another_is_not(same, program):
     run = same(program("regress_capture_ends"), "thread")
     assert run.told("live_bytes") == [8 * MIB]

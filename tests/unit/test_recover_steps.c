@@ -449,6 +449,32 @@ static void used_up_budget_stops_all_steps_but_wait(void **state)
     assert_string_equal(steps[count - 1].reason, "GPUOOMSHIM_RETRY_BUDGET is used up");
 }
 
+static bool climb_beside_capture(struct gos_ladder *ladder)
+{
+    struct gos_step_record steps[GOS_STEP_MAX];
+    uint32_t count = 0;
+
+    gos_capture_began(0x99, 0xc0);
+    bool again = gos_ladder_climb(ladder, steps, &count);
+    gos_capture_ended(0x99);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!strstr(steps[i].reason, "setting")) /* nobody gave it */
+            assert_string_equal(steps[i].reason, "a stream of this process is being captured");
+    }
+    return again;
+}
+
+static void capture_that_begins_between_two_steps_stops_the_later_one(void **state)
+{
+    struct gos_ladder ladder = wait_ladder(7, 4096);
+
+    (void)state;
+    ladder.deadline_ns = now_ns + SECOND;
+    freed_at_ns = 0;
+    freed_bytes = 9000 * MIB; /* waiting would end at once */
+    assert_false(climb_beside_capture(&ladder));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, restore)
 #define RESERVE_TEST(name) cmocka_unit_test_setup_teardown(name, start_with_reserve, restore)
 
@@ -469,6 +495,7 @@ int main(void)
         TEST(flush_without_a_thread_is_an_error),
         TEST(time_spent_in_wait_is_not_taken_from_the_other_steps),
         TEST(used_up_budget_stops_all_steps_but_wait),
+        TEST(capture_that_begins_between_two_steps_stops_the_later_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
