@@ -2,6 +2,9 @@
  * The recovery ladder: what can honestly help, in a fixed order, each step at
  * most once for one failure, each only when the diagnosis says that it can
  * help.  After a step that could have helped the caller asks the driver again.
+ * Two exceptions: flush comes before sync and trim where those would be too
+ * little without it, and sync comes twice where less than it could drain seemed
+ * enough and was not.
  *
  * The host's state stays: no context is synchronized as a whole, no current
  * context, last error or capture mode is changed.  Beside a capture nothing is
@@ -31,10 +34,14 @@ enum gos_step {
 
 struct gos_ladder {
     const struct gos_diagnosis *diagnosis;
-    uint64_t deadline_ns; /* CLOCK_MONOTONIC */
-    uint32_t next;        /* enum gos_step */
-    bool closed;          /* the gate said no */
-    bool is_replaceable;  /* in: the call could return other memory, and its context is current */
+    uint64_t deadline_ns;   /* CLOCK_MONOTONIC */
+    uint64_t sync_until_ns; /* before that, for the sake of the steps after it */
+    uint64_t free_bytes;    /* of the device when the ladder was opened */
+    uint32_t next;          /* how many steps have had their turn */
+    bool closed;            /* the gate said no */
+    bool flush_first;       /* before sync and trim, which would be too little without it */
+    bool sync_left_some;    /* what was drained should do: the rest only if it does not */
+    bool is_replaceable;    /* in: the call could return other memory, and its context is current */
     /* Out: the memory that serves the call in place of the driver's; 0: ask the driver again. */
     uint64_t substitute;
     enum gos_kind substitute_kind;

@@ -47,6 +47,22 @@ def test_stream_that_never_ends_is_waited_for_once(same, program):
     same(program("regress_endless_stream"), env={"GPUOOMSHIM_RETRY_BUDGET": "2s"})
 
 
+@pytest.mark.parametrize("words, steps", [
+    ("tiny", [("flush", "helped")]),
+    ("other", [("sync", "helped")]),
+    ("enough", [("sync", "timed out"), ("trim", "no help"), ("flush", "helped")]),
+    ("both", [("flush", "no help"), ("sync", "helped")]),
+])
+def test_stream_that_never_ends_leaves_time_for_what_helps(host, program, words, steps):
+    run = host(program("regress_stuck_stream"), words,
+               env={"GPUOOMSHIM_RETRY_BUDGET": "3s", "GPUOOMSHIM_FLUSH_BUDGET": "1s"})
+    assert run.stdout == "outcome: asked 0\n", run.stderr
+    recovery = [(step["step"], step["result"]) for step in run.report.json["recovery"]]
+    assert recovery == steps
+    (ms,) = run.told("took_ms")
+    assert 1900 < ms < 2900 if words == "enough" else ms < 1500
+
+
 def test_rescued_failure_is_not_one_that_the_host_survived(host, program):
     run = host(program("regress_two_stories"))
     assert run.code == 0, run.stdout + run.stderr
