@@ -1,5 +1,6 @@
 #include "ladder.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "../base/options.h"
@@ -85,12 +86,14 @@ static bool is_flush_first(const struct gos_ladder *ladder)
 }
 
 void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diagnosis,
-                     const char **reason)
+                     uint64_t spent_ns, const char **reason)
 {
+    uint64_t budget_ns = gos_options.retry_budget;
+
     *reason = forbidden(diagnosis->evidence, &diagnosis->verdict);
     *ladder = (struct gos_ladder){
         .diagnosis = diagnosis,
-        .deadline_ns = gos_os.monotonic_ns() + gos_options.retry_budget,
+        .deadline_ns = gos_os.monotonic_ns() + (budget_ns > spent_ns ? budget_ns - spent_ns : 0),
         .free_bytes = gos_driver_free_bytes(),
         .closed = *reason != NULL,
     };
@@ -110,6 +113,13 @@ static uint64_t sync_until(const struct gos_ladder *ladder)
            (half_ns < gos_options.flush_budget ? half_ns : gos_options.flush_budget);
 }
 
+static _Atomic uint64_t waited_ns;
+
+uint64_t gos_ladder_waited_ns(void)
+{
+    return atomic_load(&waited_ns);
+}
+
 /* True when it ran and a retry makes sense. */
 static bool run(struct gos_ladder *ladder, enum gos_step step, struct gos_step_record *record)
 {
@@ -126,8 +136,10 @@ static bool run(struct gos_ladder *ladder, enum gos_step step, struct gos_step_r
 
     record->freed_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
     record->duration_ns = gos_os.monotonic_ns() - started_ns;
-    if (step == GOS_STEP_WAIT) /* which has a budget of its own */
+    if (step == GOS_STEP_WAIT) { /* which has a budget of its own */
         ladder->deadline_ns += record->duration_ns;
+        atomic_fetch_add(&waited_ns, record->duration_ns);
+    }
     gos_event_add(&(struct gos_event){.what = rungs[step].name,
                                       .result = record->cuda_result,
                                       .device = ladder->diagnosis->device,

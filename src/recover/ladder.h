@@ -49,10 +49,11 @@ struct gos_ladder {
 
 /*
  * The gate.  Always gives a usable ladder; when nothing may be tried at all it
- * is closed and *reason says why in words for the report, else NULL.
+ * is closed and *reason says why in words for the report, else NULL.  Of
+ * GPUOOMSHIM_RETRY_BUDGET, spent_ns have gone by already.
  */
 void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diagnosis,
-                     const char **reason);
+                     uint64_t spent_ns, const char **reason);
 
 /*
  * Run steps, appending a record for each to steps (room for GOS_STEP_MAX),
@@ -61,6 +62,9 @@ void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diag
  * record.
  */
 bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, uint32_t *count);
+
+/* Time that this process has spent waiting for others, in all: no part of anybody's budget. */
+uint64_t gos_ladder_waited_ns(void);
 
 void gos_ladder_reset_after_fork(void);
 

@@ -153,7 +153,7 @@ static void open_ladder(struct gos_failure *failure, const struct gos_call *call
 {
     const char *reason;
 
-    gos_ladder_open(&failure->ladder, &failure->diagnosis, &reason);
+    gos_ladder_open(&failure->ladder, &failure->diagnosis, gos_turn_spent_ns(), &reason);
     failure->ladder.is_replaceable = is_replaceable(call);
     if (!reason && failure->evidence.request.refusal == GOS_REFUSAL_INJECTED &&
         !gos_options.inject.recover)
@@ -284,7 +284,7 @@ static bool first_failure(struct gos_call *call, CUresult result)
         return false;
     if (!call->shared && !surfaces(&request))
         return false;
-    bool has_turn = gos_turn_take();
+    bool has_turn = gos_turn_take(call->shared);
     if (!has_turn || !gos_turn_is_told(&request, call->shared))
         return tell(call, &request, has_turn);
     call->shared = gos_turn_pass();

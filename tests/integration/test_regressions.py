@@ -63,6 +63,13 @@ def test_stream_that_never_ends_leaves_time_for_what_helps(host, program, words,
     assert 1900 < ms < 2900 if words == "enough" else ms < 1500
 
 
+def test_waiting_for_another_threads_recovery_is_part_of_the_budget(same, program):
+    run = same(program("regress_second_turn"), env={"GPUOOMSHIM_RETRY_BUDGET": "2s"})
+    first, second = run.told("took_ms")
+    assert first >= 1900
+    assert 1500 < second < 3000
+
+
 def test_rescued_failure_is_not_one_that_the_host_survived(host, program):
     run = host(program("regress_two_stories"))
     assert run.code == 0, run.stdout + run.stderr
