@@ -22,6 +22,7 @@ struct gos_thread {
     /* Set by the runtime layer around its forward: what the programmer wrote. */
     const char *api;
     const void *api_caller; /* return address of the runtime call */
+    uint64_t turn_ns;       /* that the call which fails now waited while other threads recovered */
     /* Block of sequence numbers handed to this thread. */
     uint64_t sequence_next;
     uint64_t sequence_end;

@@ -6,7 +6,7 @@
 
 struct gos_step_record {
     const char *step;   /* "reserve", "sync", "trim", "flush", "wait", "fallback" */
-    const char *result; /* "helped", "no help", "skipped", "timed out", "error" */
+    const char *result; /* "helped", "no help", "skipped", "timed out", "stopped", "error" */
     const char *reason; /* why it was skipped, what went wrong, who was asked; "" none */
     uint64_t freed_bytes;
     uint64_t duration_ns;

@@ -9,6 +9,7 @@
 #include "../base/module.h"
 #include "../base/os.h"
 #include "../base/thread.h"
+#include "../cuda/relaxed.h"
 
 /* Whose the helper is; a futex. */
 enum { FREE, CLAIMED, BUSY, LOOSE, DONE, ABANDONED };
@@ -80,8 +81,11 @@ bool gos_helper_is_abandoned(void)
 
 static void *help(void *unused)
 {
+    struct gos_relaxed relaxed; /* to the end of the thread */
+
     (void)unused;
     gos_thread.is_helper = true;
+    gos_relaxed_begin(&relaxed);
     work_now();
     if (change(BUSY, DONE))
         gos_os.futex_wake((uint32_t *)&phase, INT32_MAX);

@@ -8,7 +8,8 @@
  *
  * Signals stay with the host's threads, apart from those that a thread causes
  * itself.  What fails on this thread starts no recovery (gos_thread.is_helper);
- * in everything else it is a host's thread: what it frees is recorded.
+ * in everything else it is a host's thread: what it frees is recorded.  Its
+ * capture mode is relaxed: a capture that begins while it works must not suffer.
  *
  *     if (gos_helper_claim()) {
  *         … fill what work reads …

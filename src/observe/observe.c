@@ -10,6 +10,7 @@
 #include "../base/os.h"
 #include "../base/thread.h"
 #include "../cuda/error.h"
+#include "../cuda/relaxed.h"
 #include "../track/pool.h"
 #include "../track/python_frames.h"
 #include "../track/site.h"
@@ -34,8 +35,7 @@ struct gathering {
     struct gos_snapshot snapshot;
     struct gos_contexts contexts;
     struct gos_device_ids ids;
-    CUstreamCaptureMode mode; /* of this thread before, when relaxed */
-    bool relaxed;
+    struct gos_relaxed relaxed;
     bool ask_driver;
 };
 
@@ -118,34 +118,16 @@ static bool may_ask_driver(struct gos_evidence *evidence)
     return true;
 }
 
-/*
- * cuMemPoolGetAttribute and a stream's query return 900 while any stream is
- * captured in global mode, and invalidate the capture [measured on an H200,
- * driver 580].  In relaxed mode this thread's calls are allowed.
- */
-static void relax(struct gathering *gathering)
-{
-    gathering->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    gathering->relaxed =
-        gathering->ask_driver && gos_driver.cuThreadExchangeStreamCaptureMode != NULL &&
-        gos_driver.cuThreadExchangeStreamCaptureMode(&gathering->mode) == CUDA_SUCCESS;
-}
-
-static void unrelax(struct gathering *gathering)
-{
-    if (gathering->relaxed)
-        gos_driver.cuThreadExchangeStreamCaptureMode(&gathering->mode);
-}
-
 static void observe_cheap(struct gos_evidence *evidence, struct gathering *gathering)
 {
     observe_self(evidence);
     gos_snapshot_take(&gathering->snapshot, evidence);
     observe_events(evidence);
     gathering->ask_driver = may_ask_driver(evidence);
-    relax(gathering);
     if (!gathering->ask_driver)
         return;
+    /* A pool's attributes and a stream's query also end a capture. */
+    gos_relaxed_begin(&gathering->relaxed);
     gos_contexts_collect(&gathering->contexts, &gathering->snapshot);
     evidence->contexts = gathering->contexts.count;
     gos_device_state_driver(evidence, &gathering->contexts, &gathering->ids);
@@ -168,7 +150,7 @@ static void say_what_was_lost(struct gos_evidence *evidence)
 /* Driver context: the thread's capture mode is relaxed if it can be. */
 static void observe_moment(struct gos_evidence *evidence, struct gathering *gathering)
 {
-    bool harmless = gathering->ask_driver && (gathering->relaxed || gos_capture_count() == 0);
+    bool harmless = gathering->ask_driver && (gathering->relaxed.is_on || gos_capture_count() == 0);
 
     if (harmless)
         gos_device_state_graphs(evidence);
@@ -227,7 +209,7 @@ int gos_observe(struct gos_evidence *evidence, const struct gos_request *request
         gos_processes_observe(evidence, &gathering.ids);
         observe_lasting(evidence);
     }
-    unrelax(&gathering);
+    gos_relaxed_end(&gathering.relaxed);
     evidence->metadata_bytes = gos_memory_mapped_bytes();
     evidence->collected_in_ns = gos_os.monotonic_ns() - start_ns;
     gos_thread.depth--;

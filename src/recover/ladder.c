@@ -1,10 +1,12 @@
 #include "ladder.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../cuda/driver.h"
+#include "../cuda/relaxed.h"
 #include "../track/event.h"
 #include "../track/pool.h"
 #include "reserve.h"
@@ -34,6 +36,8 @@ static const struct {
                            gos_step_fallback_may_help, gos_step_fallback_run},
 };
 
+static const char being_captured[] = "a stream of this process is being captured";
+
 /* Why nothing may be tried, or NULL. */
 static const char *forbidden(const struct gos_evidence *evidence, const struct gos_verdict *verdict)
 {
@@ -44,7 +48,7 @@ static const char *forbidden(const struct gos_evidence *evidence, const struct g
     if (evidence->initialised_pid != evidence->pid)
         return "the process was forked after CUDA was initialised";
     if (gos_capture_count() > 0)
-        return "a stream of this process is being captured";
+        return being_captured;
     if (request->device < 0 && request->kind != GOS_KIND_HOST)
         return "the request is not for a device's memory";
     if (verdict->code == GOS_VERDICT_REQUEST_TOO_LARGE)
@@ -52,63 +56,12 @@ static const char *forbidden(const struct gos_evidence *evidence, const struct g
     return NULL;
 }
 
-void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diagnosis,
-                     const char **reason)
-{
-    *reason = forbidden(diagnosis->evidence, &diagnosis->verdict);
-    *ladder = (struct gos_ladder){
-        .diagnosis = diagnosis,
-        .deadline_ns = gos_os.monotonic_ns() + gos_options.retry_budget,
-        .closed = *reason != NULL,
-    };
-}
-
-/*
- * A capture that begins in another thread after the gate must not be hurt by
- * what a step asks: in relaxed mode this thread's calls invalidate none.
- */
-static bool exchange_capture_mode(CUstreamCaptureMode *mode)
-{
-    return gos_driver.cuThreadExchangeStreamCaptureMode &&
-           gos_driver.cuThreadExchangeStreamCaptureMode(mode) == CUDA_SUCCESS;
-}
-
-/* True when it ran and a retry makes sense. */
-static bool run(struct gos_ladder *ladder, enum gos_step step, struct gos_step_record *record)
-{
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    bool relaxed = exchange_capture_mode(&mode);
-    uint64_t started_ns = gos_os.monotonic_ns();
-    uint64_t before_bytes = gos_driver_free_bytes();
-    bool retry = rungs[step].run(ladder, record);
-    uint64_t after_bytes = gos_driver_free_bytes();
-    if (relaxed)
-        exchange_capture_mode(&mode);
-
-    record->freed_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
-    record->duration_ns = gos_os.monotonic_ns() - started_ns;
-    if (step == GOS_STEP_WAIT) /* which has a budget of its own */
-        ladder->deadline_ns += record->duration_ns;
-    gos_event_add(&(struct gos_event){.what = rungs[step].name,
-                                      .result = record->cuda_result,
-                                      .device = ladder->diagnosis->device,
-                                      .bytes = record->freed_bytes});
-    return retry;
-}
-
 static bool is_opted_in(enum gos_step step)
 {
     return rungs[step].is_asked_for && rungs[step].is_asked_for();
 }
 
-/* Nobody has heard of it: neither its own setting nor GPUOOMSHIM_RETRY names it. */
-static bool is_unasked(enum gos_step step)
-{
-    return rungs[step].is_asked_for && !is_opted_in(step) &&
-           !(gos_options.retry & rungs[step].option);
-}
-
-/* Why not, or NULL. */
+/* Why a step is not taken, or NULL. */
 static const char *refusal(const struct gos_ladder *ladder, enum gos_step step)
 {
     const char *why_not = NULL;
@@ -119,15 +72,112 @@ static const char *refusal(const struct gos_ladder *ladder, enum gos_step step)
         return "its own setting is not given";
     if (ladder->diagnosis->device < 0 && step != GOS_STEP_FLUSH)
         return "the request is for the host's memory";
+    if (gos_capture_count() > 0)
+        return being_captured;
     if (step != GOS_STEP_WAIT && gos_os.monotonic_ns() >= ladder->deadline_ns)
         return "GPUOOMSHIM_RETRY_BUDGET is used up";
     return rungs[step].may_help(ladder, &why_not) ? NULL : why_not;
 }
 
+static bool is_flush_first(const struct gos_ladder *ladder)
+{
+    return ladder->diagnosis->device >= 0 && gos_step_sync_is_too_little(ladder) &&
+           !refusal(ladder, GOS_STEP_SYNC) && !refusal(ladder, GOS_STEP_FLUSH);
+}
+
+void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diagnosis,
+                     uint64_t spent_ns, const char **reason)
+{
+    uint64_t budget_ns = gos_options.retry_budget;
+
+    *reason = forbidden(diagnosis->evidence, &diagnosis->verdict);
+    *ladder = (struct gos_ladder){
+        .diagnosis = diagnosis,
+        .deadline_ns = gos_os.monotonic_ns() + (budget_ns > spent_ns ? budget_ns - spent_ns : 0),
+        .free_bytes = gos_driver_free_bytes(),
+        .closed = *reason != NULL,
+    };
+    ladder->flush_first = !*reason && is_flush_first(ladder);
+}
+
+/* Work that never ends must not take the time of what may still help. */
+static uint64_t sync_until(const struct gos_ladder *ladder)
+{
+    uint64_t now_ns = gos_os.monotonic_ns();
+    uint64_t half_ns = ladder->deadline_ns > now_ns ? (ladder->deadline_ns - now_ns) / 2 : 0;
+
+    if ((ladder->flush_first || refusal(ladder, GOS_STEP_FLUSH)) &&
+        refusal(ladder, GOS_STEP_FALLBACK))
+        return ladder->deadline_ns;
+    return ladder->deadline_ns -
+           (half_ns < gos_options.flush_budget ? half_ns : gos_options.flush_budget);
+}
+
+static _Atomic uint64_t waited_ns;
+
+uint64_t gos_ladder_waited_ns(void)
+{
+    return atomic_load(&waited_ns);
+}
+
+/* True when it ran and a retry makes sense. */
+static bool run(struct gos_ladder *ladder, enum gos_step step, struct gos_step_record *record)
+{
+    struct gos_relaxed relaxed;
+
+    gos_relaxed_begin(&relaxed);
+    if (step == GOS_STEP_SYNC)
+        ladder->sync_until_ns = sync_until(ladder);
+    uint64_t started_ns = gos_os.monotonic_ns();
+    uint64_t before_bytes = gos_driver_free_bytes();
+    bool retry = rungs[step].run(ladder, record);
+    uint64_t after_bytes = gos_driver_free_bytes();
+    gos_relaxed_end(&relaxed);
+
+    record->freed_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
+    record->duration_ns = gos_os.monotonic_ns() - started_ns;
+    if (step == GOS_STEP_WAIT) { /* which has a budget of its own */
+        ladder->deadline_ns += record->duration_ns;
+        atomic_fetch_add(&waited_ns, record->duration_ns);
+    }
+    gos_event_add(&(struct gos_event){.what = rungs[step].name,
+                                      .result = record->cuda_result,
+                                      .device = ladder->diagnosis->device,
+                                      .bytes = record->freed_bytes});
+    return retry;
+}
+
+/* Nobody has heard of it: neither its own setting nor GPUOOMSHIM_RETRY names it. */
+static bool is_unasked(enum gos_step step)
+{
+    return rungs[step].is_asked_for && !is_opted_in(step) &&
+           !(gos_options.retry & rungs[step].option);
+}
+
+/* A capture that began during the step must not suffer from what the host asked before it. */
+static bool may_retry(const struct gos_ladder *ladder, struct gos_step_record *record)
+{
+    if (ladder->substitute || gos_capture_count() == 0)
+        return true;
+    record->result = "stopped";
+    record->reason = "a capture began meanwhile, so the driver was not asked again";
+    return false;
+}
+
+static enum gos_step step_at(const struct gos_ladder *ladder, uint32_t position)
+{
+    static const enum gos_step flush_first[GOS_STEP_COUNT] = {
+        GOS_STEP_RESERVE, GOS_STEP_FLUSH, GOS_STEP_SYNC,
+        GOS_STEP_TRIM,    GOS_STEP_WAIT,  GOS_STEP_FALLBACK,
+    };
+
+    return ladder->flush_first ? flush_first[position] : (enum gos_step)position;
+}
+
 bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, uint32_t *count)
 {
     while (!ladder->closed && ladder->next < GOS_STEP_COUNT && *count < GOS_STEP_MAX) {
-        enum gos_step step = (enum gos_step)ladder->next++;
+        enum gos_step step = step_at(ladder, ladder->next++);
 
         if (is_unasked(step))
             continue;
@@ -137,7 +187,10 @@ bool gos_ladder_climb(struct gos_ladder *ladder, struct gos_step_record *steps, 
         if (record->reason)
             continue;
         record->reason = "";
-        if (run(ladder, step, record))
+        bool retry = run(ladder, step, record) && may_retry(ladder, record);
+        if (step == GOS_STEP_SYNC && ladder->sync_left_some)
+            ladder->next--;
+        if (retry)
             return true;
     }
     return false;

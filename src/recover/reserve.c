@@ -6,6 +6,7 @@
 #include "../base/text.h"
 #include "../base/thread.h"
 #include "../cuda/driver.h"
+#include "../cuda/relaxed.h"
 #include "../track/allowance.h"
 #include "../track/capture.h"
 #include "../track/held.h"
@@ -130,16 +131,13 @@ static void complain(uint32_t device, uint64_t bytes, CUresult result)
             size, device, (int)result);
 }
 
-/* A capture that begins in another thread meanwhile is not hurt by a thread in relaxed mode. */
 static CUresult create_relaxed(uint32_t device, uint64_t bytes)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    bool relaxed = gos_driver.cuThreadExchangeStreamCaptureMode &&
-                   gos_driver.cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    CUresult result = create_allowed(device, bytes);
+    struct gos_relaxed relaxed;
 
-    if (relaxed)
-        gos_driver.cuThreadExchangeStreamCaptureMode(&mode);
+    gos_relaxed_begin(&relaxed);
+    CUresult result = create_allowed(device, bytes);
+    gos_relaxed_end(&relaxed);
     return result;
 }
 

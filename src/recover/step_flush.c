@@ -13,6 +13,7 @@
 #include "../observe/gil.h"
 #include "../observe/helper_thread.h"
 #include "../observe/python_call.h"
+#include "../track/capture.h"
 #include "flush_callback.h"
 #include "flush_plan.h"
 
@@ -43,9 +44,10 @@ static _Atomic(const char *) being_asked; /* also read when the helper is late *
 /* --- on the helper -----------------------------------------------------------------------------
  */
 
+/* Who is asked during a capture may end it: a whole context is synchronized in no mode. */
 static bool is_over(void)
 {
-    return gos_helper_is_abandoned() ||
+    return gos_helper_is_abandoned() || gos_capture_count() > 0 ||
            (job.wanted_bytes && gos_driver_free_bytes() >= job.wanted_bytes + MARGIN_BYTES);
 }
 

@@ -7,8 +7,10 @@
  * GPUOOMSHIM_FLUSH_BUDGET.  A failing thread that holds the GIL lets go of it
  * for the wait.
  *
- * torch's cuBLAS workspaces stay: another thread may be about to launch with
- * one, or a captured graph may use it.
+ * torch's cuBLAS workspaces stay unless GPUOOMSHIM_FLUSH names them: the call
+ * that failed may be a launch with the address of one among its arguments,
+ * another thread may be about to make such a launch, and so may a captured graph.
+ * Nothing that can be seen from here rules that out.
  */
 #ifndef GOS_RECOVER_STEP_FLUSH_H
 #define GOS_RECOVER_STEP_FLUSH_H

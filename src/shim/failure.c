@@ -10,6 +10,7 @@
 #include "../base/os.h"
 #include "../base/thread.h"
 #include "../cuda/error.h"
+#include "../cuda/relaxed.h"
 #include "../diagnose/flushed.h"
 #include "../observe/fallbacks.h"
 #include "../observe/frameworks.h"
@@ -35,7 +36,8 @@ struct gos_failure {
     struct gos_diagnosis diagnosis;
     struct gos_ladder ladder;
     struct gos_report report;
-    uint32_t later; /* frameworks to be asked when the call has returned */
+    struct gos_relaxed relaxed; /* while the driver is asked again */
+    uint32_t later;             /* frameworks to be asked when the call has returned */
     bool holds_turn;
 };
 
@@ -152,7 +154,7 @@ static void open_ladder(struct gos_failure *failure, const struct gos_call *call
 {
     const char *reason;
 
-    gos_ladder_open(&failure->ladder, &failure->diagnosis, &reason);
+    gos_ladder_open(&failure->ladder, &failure->diagnosis, gos_turn_spent_ns(), &reason);
     failure->ladder.is_replaceable = is_replaceable(call);
     if (!reason && failure->evidence.request.refusal == GOS_REFUSAL_INJECTED &&
         !gos_options.inject.recover)
@@ -186,15 +188,18 @@ static void look_at_frameworks(struct gos_failure *failure)
         gos_diagnose(evidence, &failure->diagnosis);
 }
 
+/* The retry was not the host's to time: no capture that begins meanwhile may suffer from it. */
 static bool climb(struct gos_call *call, struct gos_failure *failure)
 {
     struct gos_ladder *ladder = &failure->ladder;
+    gos_relaxed_end(&failure->relaxed);
     bool again = gos_ladder_climb(ladder, failure->report.steps, &failure->report.step_count);
-
     if (again && ladder->substitute) {
         call->substitute = ladder->substitute;
         call->kind = (uint8_t)ladder->substitute_kind;
     }
+    if (again)
+        gos_relaxed_begin(&failure->relaxed);
     return again;
 }
 
@@ -280,7 +285,7 @@ static bool first_failure(struct gos_call *call, CUresult result)
         return false;
     if (!call->shared && !surfaces(&request))
         return false;
-    bool has_turn = gos_turn_take();
+    bool has_turn = gos_turn_take(call->shared);
     if (!has_turn || !gos_turn_is_told(&request, call->shared))
         return tell(call, &request, has_turn);
     call->shared = gos_turn_pass();
@@ -361,6 +366,7 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
 {
     bool recovered = result == CUDA_SUCCESS;
 
+    gos_relaxed_end(&failure->relaxed);
     mark_last_step(&failure->report, recovered);
     learn_from_steps(failure, recovered);
     if (failure->ladder.substitute)

@@ -9,7 +9,9 @@
 #include "../base/thread.h"
 #include "../observe/gil.h"
 #include "../recover/flush_plan.h"
+#include "../recover/ladder.h"
 #include "../recover/step_wait.h"
+#include "../track/capture.h"
 #include "../track/registry.h"
 
 static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_EPISODE);
@@ -70,10 +72,16 @@ static void give_back(void)
 /* Inside a framework's allocator nobody waits longer, for its lock may be what the other needs. */
 #define IN_ALLOCATOR_NS 200000000u
 
+static uint64_t beyond(uint64_t ns, uint64_t other_ns)
+{
+    return ns > other_ns ? ns - other_ns : 0;
+}
+
 /* Whoever recovers may need the interpreter to do so. */
 static bool wait_for_turn(void)
 {
-    uint64_t most_ns = gos_options.retry_budget + gos_step_wait_longest_ns();
+    uint64_t most_ns =
+        beyond(gos_options.retry_budget, gos_thread.turn_ns) + gos_step_wait_longest_ns();
 
     if (most_ns > IN_ALLOCATOR_NS && gos_flush_caller_is_in_allocator())
         most_ns = IN_ALLOCATOR_NS;
@@ -83,9 +91,27 @@ static bool wait_for_turn(void)
     return taken;
 }
 
-bool gos_turn_take(void)
+static bool wait_and_count(void)
 {
-    return note_taken(gos_lock_try(&turn)) || wait_for_turn();
+    uint64_t began_ns = gos_os.monotonic_ns();
+    uint64_t waited_ns = gos_ladder_waited_ns();
+    bool taken = wait_for_turn();
+
+    gos_thread.turn_ns +=
+        beyond(gos_os.monotonic_ns() - began_ns, gos_ladder_waited_ns() - waited_ns);
+    return taken;
+}
+
+bool gos_turn_take(bool again)
+{
+    if (!again)
+        gos_thread.turn_ns = 0;
+    return note_taken(gos_lock_try(&turn)) || wait_and_count();
+}
+
+uint64_t gos_turn_spent_ns(void)
+{
+    return gos_thread.turn_ns;
 }
 
 /* Threads that "fail together" do not all do so before the first one's story ends. */
@@ -117,8 +143,8 @@ bool gos_turn_is_told(const struct gos_request *request, bool shared)
         return false;
     if (last_story.device != request->device || !is_of_now(request))
         return false;
-    if (last_story.recovered)
-        return !shared;
+    if (last_story.recovered) /* beside a capture nobody asks the driver again */
+        return !shared && gos_capture_count() == 0;
     return last_story.kind == request->kind && last_story.result == request->result &&
            last_story.bytes <= request->bytes;
 }

@@ -17,8 +17,14 @@
 
 #include "../observe/evidence.h"
 
-/* Waits as long as one recovery may take; false: it took longer, and the turn is not ours. */
-bool gos_turn_take(void);
+/*
+ * Waits as long as one recovery may take; false: it took longer, and the turn
+ * is not ours.  again: for a call that had to wait before.
+ */
+bool gos_turn_take(bool again);
+
+/* What this call has spent so, without the time in which other processes were waited for. */
+uint64_t gos_turn_spent_ns(void);
 
 /* The rest is for whoever has the turn. */
 

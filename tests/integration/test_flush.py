@@ -182,6 +182,17 @@ def test_module_that_only_the_user_knows_is_asked(flush):
     assert the_step(run.report)["reason"] == "keeper"
 
 
+def test_workspaces_of_cublas_go_where_the_user_says_so(flush):
+    run = flush("workspaces")
+    assert outcomes(run) == ["ask 2"]
+    assert run.told("workspaces") == [3]
+    run = flush("workspaces", env={"GPUOOMSHIM_FLUSH": "torch._C:_cuda_clearCublasWorkspaces,"
+                                                       "torch.cuda:empty_cache"})
+    assert outcomes(run) == ["ask 0"]
+    assert run.told("workspaces") == [0]
+    assert the_step(run.report)["freed_bytes"] == 3072 * MIB
+
+
 def test_program_that_registered_is_asked_on_another_thread(host, program):
     bare = host(program("flush_callback"), preload=False)
     assert outcomes(bare) == ["allocation beside the program's cache 2"]

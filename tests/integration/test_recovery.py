@@ -1,4 +1,5 @@
 """Each step of recovery with each way it can end; nothing of the host's is changed by any."""
+import re
 import signal
 import time
 
@@ -14,34 +15,45 @@ TRIM = {"GPUOOMSHIM_RETRY": "trim"}
 SHORT = {"GPUOOMSHIM_RETRY_BUDGET": "100ms", "GPUOOMSHIM_WAIT": "400ms",
          "GPUOOMSHIM_FLUSH_BUDGET": "300ms"}
 
-# step, host and situation, outcome, settings.  The program's own cuMemAlloc calls of `full`
-# are 1 and 2, the one that fails is 3 and the retry 4; of `idle` the first one fails.
+# step, host and situation, outcome, reason given, settings.  The program's own cuMemAlloc calls
+# of `full` are 1 and 2, the one that fails is 3 and the retry 4; of `idle` the first one fails.
 MATRIX = [
-    ("reserve", "recovery full", "helped", RESERVE),
-    ("reserve", "recovery full", "no help", {**RESERVE, "GPUSIM_FAIL": "cuMemAlloc_v2:2:4"}),
-    ("reserve", "recovery full", "error", {**RESERVE, "GPUSIM_FAIL": "cuMemRelease:999"}),
-    ("reserve", "recovery hopeless", "skipped", RESERVE),
-    ("sync", "recovery pending", "helped", {}),
-    ("sync", "recovery hopeless", "no help", {}),
-    ("sync", "recovery pending", "timed out", {"GPUOOMSHIM_RETRY_BUDGET": "100ms"}),
-    ("sync", "recovery pending", "error", {"GPUSIM_FAIL": "cuEventRecord:400"}),
-    ("sync", "recovery pending", "error", {"GPUSIM_FAIL": "cuEventCreate:2"}),
-    ("trim", "recovery idle", "helped", {**TRIM, "GPUSIM_FAIL": "cuMemAlloc_v2:2:1"}),
-    ("trim", "recovery idle", "no help", {**TRIM, "GPUSIM_FAIL": "cuMemAlloc_v2:2"}),
-    ("trim", "recovery idle", "error",
+    ("reserve", "recovery full", "helped", "", RESERVE),
+    ("reserve", "recovery full", "no help", "", {**RESERVE, "GPUSIM_FAIL": "cuMemAlloc_v2:2:4"}),
+    ("reserve", "recovery full", "error", "the driver did not take the reserve back",
+     {**RESERVE, "GPUSIM_FAIL": "cuMemRelease:999"}),
+    ("reserve", "recovery hopeless", "skipped", "the reserve would be too little", RESERVE),
+    ("sync", "recovery pending", "helped", "", {}),
+    ("sync", "recovery hopeless", "no help", "", {}),
+    ("sync", "recovery pending", "timed out", "a stream did not finish in time",
+     {"GPUOOMSHIM_RETRY_BUDGET": "100ms"}),
+    ("sync", "recovery pending", "error", "a stream reported an error",
+     {"GPUSIM_FAIL": "cuEventRecord:400"}),
+    ("sync", "recovery pending", "error", "a stream reported an error",
+     {"GPUSIM_FAIL": "cuEventCreate:2"}),
+    ("trim", "recovery idle", "helped", "", {**TRIM, "GPUSIM_FAIL": "cuMemAlloc_v2:2:1"}),
+    ("trim", "recovery idle", "no help", "", {**TRIM, "GPUSIM_FAIL": "cuMemAlloc_v2:2"}),
+    ("trim", "recovery idle", "error", "a pool could not be trimmed",
      {**TRIM, "GPUSIM_FAIL": "cuMemAlloc_v2:2,cuMemPoolTrimTo:1"}),
-    ("flush", "flush_callback", "helped", {}),
-    ("flush", "flush_callback refuses", "no help", {}),
-    ("flush", "flush_callback late", "timed out", SHORT),
-    ("wait", "scenario_5 ends", "helped", {"GPUOOMSHIM_WAIT": "30s"}),
-    ("wait", "scenario_5 ends", "no help",
+    ("flush", "flush_callback", "helped", "keeper", {}),
+    ("flush", "flush_callback refuses", "no help", "keeper returned 42", {}),
+    ("flush", "flush_callback late", "timed out", "keeper did not answer in time", SHORT),
+    ("flush", "regress_capture_meanwhile gives", "stopped",
+     "a capture began meanwhile, so the driver was not asked again", {}),
+    ("wait", "scenario_5 ends", "helped", "other processes gave back enough",
+     {"GPUOOMSHIM_WAIT": "30s"}),
+    ("wait", "scenario_5 ends", "no help", "other processes gave back enough",
      {"GPUOOMSHIM_WAIT": "30s", "GPUSIM_FAIL": "cuMemAlloc_v2:2:2"}),
-    ("wait", "scenario_5 stays", "timed out", SHORT),
-    ("fallback", "recovery full", "helped", MANAGED),
-    ("fallback", "recovery async", "helped", PINNED),
-    ("fallback", "recovery full", "no help", {**MANAGED, "GPUOOMSHIM_FALLBACK_LIMIT": "256MiB"}),
-    ("fallback", "recovery full", "error", {**MANAGED, "GPUSIM_FAIL": "cuMemAllocManaged:801"}),
-    ("fallback", "recovery full", "error",
+    ("wait", "scenario_5 stays", "timed out", "other processes kept their memory", SHORT),
+    ("fallback", "recovery full", "helped",
+     "managed memory: slower where its pages are not on the device", MANAGED),
+    ("fallback", "recovery async", "helped",
+     "pinned host memory: much slower, each access goes over the bus", PINNED),
+    ("fallback", "recovery full", "no help", "managed: over GPUOOMSHIM_FALLBACK_LIMIT",
+     {**MANAGED, "GPUOOMSHIM_FALLBACK_LIMIT": "256MiB"}),
+    ("fallback", "recovery full", "error", "managed: error 801",
+     {**MANAGED, "GPUSIM_FAIL": "cuMemAllocManaged:801"}),
+    ("fallback", "recovery full", "error", "host: error 1",
      {**PINNED, "GPUSIM_FAIL": "cuMemHostGetDevicePointer_v2:1"}),
 ]
 
@@ -69,16 +81,25 @@ def assert_unmoved(run):
             assert line == "still there: context 1, mode 1"
 
 
-@pytest.mark.parametrize("step, words, result, env", MATRIX,
+def log_lines(report, step):
+    """The step's rows of the table RECOVERY, as a person reads them."""
+    table = report.text.split("\nRECOVERY\n")[1].split("\n\n")[0]
+    return [line.rstrip() for line in table.splitlines() if line.startswith(f"  {step} ")]
+
+
+@pytest.mark.parametrize("step, words, result, reason, env", MATRIX,
                          ids=[f"{row[0]}-{row[2]}-{i}" for i, row in enumerate(MATRIX)])
-def test_each_step_tells_how_it_ended_and_moves_nothing(situation, step, words, result, env):
+def test_each_step_tells_how_it_ended_and_moves_nothing(situation, step, words, result, reason,
+                                                        env):
     bare = situation(words, {k: v for k, v in env.items() if k.startswith("GPUSIM_FAIL")},
                      preload=False)
     run = situation(words, env)
     report = run.reports[0]
     (line,) = report.steps(step)
-    assert line["result"] == result, report.json["recovery"]
-    assert line["step"] in report.text
+    assert (line["result"], line["reason"]) == (result, reason), report.json["recovery"]
+    (row,) = log_lines(report, step)
+    assert re.fullmatch(rf"  {step} +{result} +[0-9.]+ [KMGT]?i?B +[0-9.]+ [nmu]?s +"
+                        rf"{line['cuda_result']} *{re.escape(reason)}", row), row
     assert report.outcome == ("recovered" if result == "helped" else report.outcome)
     assert_unmoved(run)
     if result == "error" and step in ("reserve", "trim", "fallback"):

@@ -48,6 +48,29 @@ def test_stream_that_never_ends_is_waited_for_once(same, program):
     same(program("regress_endless_stream"), env={"GPUOOMSHIM_RETRY_BUDGET": "2s"})
 
 
+@pytest.mark.parametrize("words, steps", [
+    ("tiny", [("flush", "helped")]),
+    ("other", [("sync", "helped")]),
+    ("enough", [("sync", "timed out"), ("trim", "no help"), ("flush", "helped")]),
+    ("both", [("flush", "no help"), ("sync", "helped")]),
+])
+def test_stream_that_never_ends_leaves_time_for_what_helps(host, program, words, steps):
+    run = host(program("regress_stuck_stream"), words,
+               env={"GPUOOMSHIM_RETRY_BUDGET": "3s", "GPUOOMSHIM_FLUSH_BUDGET": "1s"})
+    assert run.stdout == "outcome: asked 0\n", run.stderr
+    recovery = [(step["step"], step["result"]) for step in run.report.json["recovery"]]
+    assert recovery == steps
+    (ms,) = run.told("took_ms")
+    assert 1900 < ms < 2900 if words == "enough" else ms < 1500
+
+
+def test_waiting_for_another_threads_recovery_is_part_of_the_budget(same, program):
+    run = same(program("regress_second_turn"), env={"GPUOOMSHIM_RETRY_BUDGET": "2s"})
+    first, second = run.told("took_ms")
+    assert first >= 1900
+    assert 1500 < second < 3000
+
+
 def test_rescued_failure_is_not_one_that_the_host_survived(host, program):
     run = host(program("regress_two_stories"))
     assert run.code == 0, run.stdout + run.stderr
@@ -83,6 +106,30 @@ def test_captured_stream_that_is_destroyed_does_not_end_recovery(host, program):
     assert run.stdout == "outcome: asked 0\n", run.stderr
     (step,) = run.report.steps("sync")
     assert step["result"] == "helped"
+
+
+@pytest.mark.parametrize("words, step", [("gives", "flush"), ("refuses", "flush"),
+                                         ("wait", "wait")])
+def test_capture_that_begins_during_recovery_is_not_ended_by_it(same, program, tmp_path, words,
+                                                                step):
+    """By the callback's free, by the retry, by the retry after a wait."""
+    env = {"GPUSIM_STATE": str(tmp_path / "state"), "GPUOOMSHIM_WAIT": "10s"}
+    run = same(program("regress_capture_meanwhile"), words, env=env)
+    assert run.stdout == "outcome: asked 2\noutcome: end of capture 0\n", run.stderr
+    assert run.told("freed") == ([0] if words == "gives" else [])
+    (line,) = run.report.steps(step)
+    assert line["result"] == "stopped"
+    assert "a capture began meanwhile" in line["reason"]
+
+
+@pytest.mark.parametrize("call_us", [3000, 4000, 5000, 7000])
+def test_capture_that_begins_during_the_retry_is_not_ended_by_it(host, program, call_us):
+    """With slow calls, half of the time one is about to begin."""
+    run = host(program("regress_capture_meanwhile"), "many",
+               env={"GPUSIM_CALL_TIME": str(call_us)})
+    assert run.code == 0, run.stderr
+    assert run.stdout.endswith("outcome: end of capture 0\n"), run.stderr
+    assert run.stdout.count("outcome") == 2
 
 
 def test_default_stream_of_one_thread_is_captured_and_that_of_another_is_not(same, program):

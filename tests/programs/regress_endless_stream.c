@@ -25,8 +25,8 @@ int main(void)
     open_device();
     size_t at_start = free_bytes();
     MUST(driver.stream_create(&stream, CU_STREAM_NON_BLOCKING));
-    MUST(driver.mem_alloc(&live, scaled(at_start, 12288)));
-    MUST(driver.mem_alloc_async(&freed, 64 * MIB, stream));
+    MUST(driver.mem_alloc(&live, scaled(at_start, 4096)));
+    MUST(driver.mem_alloc_async(&freed, scaled(at_start, 8192), stream));
     MUST(driver.launch_host_func(stream, work, NULL));
     MUST(driver.mem_free_async(freed, stream));
     outcome("first", driver.mem_alloc(&refused, scaled(at_start, 8192)));

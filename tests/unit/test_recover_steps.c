@@ -423,7 +423,9 @@ static void time_spent_in_wait_is_not_taken_from_the_other_steps(void **state)
     gos_options.retry = GOS_RETRY_WAIT | GOS_RETRY_FALLBACK;
     gos_options.fallback = 1;
     ladder.deadline_ns = now_ns + SECOND;
+    uint64_t before_ns = gos_ladder_waited_ns();
     assert_false(gos_ladder_climb(&ladder, steps, &count));
+    assert_int_equal(gos_ladder_waited_ns() - before_ns, 10 * SECOND); /* nor from other threads */
     assert_string_equal(steps[count - 2].result, "timed out");
     assert_string_equal(steps[count - 1].step, "fallback");
     assert_string_equal(steps[count - 1].reason, "this call cannot return other memory");
@@ -449,6 +451,44 @@ static void used_up_budget_stops_all_steps_but_wait(void **state)
     assert_string_equal(steps[count - 1].reason, "GPUOOMSHIM_RETRY_BUDGET is used up");
 }
 
+static void what_was_spent_waiting_for_the_turn_is_taken_from_the_budget(void **state)
+{
+    struct gos_ladder ladder = wait_ladder(7, 4096);
+    const char *reason;
+
+    (void)state;
+    gos_ladder_open(&ladder, &diagnosis, 9 * SECOND, &reason);
+    assert_int_equal(ladder.deadline_ns, now_ns + SECOND);
+    gos_ladder_open(&ladder, &diagnosis, 11 * SECOND, &reason);
+    assert_int_equal(ladder.deadline_ns, now_ns);
+}
+
+static bool climb_beside_capture(struct gos_ladder *ladder)
+{
+    struct gos_step_record steps[GOS_STEP_MAX];
+    uint32_t count = 0;
+
+    gos_capture_began(0x99, 0xc0);
+    bool again = gos_ladder_climb(ladder, steps, &count);
+    gos_capture_ended(0x99);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!strstr(steps[i].reason, "setting")) /* nobody gave it */
+            assert_string_equal(steps[i].reason, "a stream of this process is being captured");
+    }
+    return again;
+}
+
+static void capture_that_begins_between_two_steps_stops_the_later_one(void **state)
+{
+    struct gos_ladder ladder = wait_ladder(7, 4096);
+
+    (void)state;
+    ladder.deadline_ns = now_ns + SECOND;
+    freed_at_ns = 0;
+    freed_bytes = 9000 * MIB; /* waiting would end at once */
+    assert_false(climb_beside_capture(&ladder));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, restore)
 #define RESERVE_TEST(name) cmocka_unit_test_setup_teardown(name, start_with_reserve, restore)
 
@@ -469,6 +509,8 @@ int main(void)
         TEST(flush_without_a_thread_is_an_error),
         TEST(time_spent_in_wait_is_not_taken_from_the_other_steps),
         TEST(used_up_budget_stops_all_steps_but_wait),
+        TEST(what_was_spent_waiting_for_the_turn_is_taken_from_the_budget),
+        TEST(capture_that_begins_between_two_steps_stops_the_later_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,16 +18,17 @@
 #include "../../src/track/stream_use.h"
 
 #define STREAM 0x5000u
-#define EVENT ((CUevent)0x6000)
+#define EVENT 0x6000u
 
 static _Atomic int recording, go_on, destroyed;
 static int records, events_alive, synchronized;
 static CUresult query_result, create_result;
+static CUresult second_result; /* of the event of the second stream */
 
 static CUresult create(CUevent *event, unsigned flags)
 {
     (void)flags;
-    *event = EVENT;
+    *event = (CUevent)(uintptr_t)(EVENT + (unsigned)events_alive);
     events_alive += create_result == CUDA_SUCCESS;
     return create_result;
 }
@@ -41,8 +42,7 @@ static CUresult destroy(CUevent event)
 
 static CUresult record_event(CUevent event, CUstream stream)
 {
-    (void)event;
-    assert_ptr_equal(stream, (CUstream)STREAM);
+    assert_ptr_equal(stream, (CUstream)((uintptr_t)event - EVENT + STREAM));
     records++;
     atomic_store(&recording, 1);
     while (!atomic_load(&go_on))
@@ -52,8 +52,7 @@ static CUresult record_event(CUevent event, CUstream stream)
 
 static CUresult query(CUevent event)
 {
-    (void)event;
-    return query_result;
+    return (uintptr_t)event == EVENT ? query_result : second_result;
 }
 
 static CUresult synchronize(CUevent event)
@@ -98,7 +97,7 @@ static bool run(struct gos_step_record *record)
     static struct gos_evidence evidence;
     static struct gos_stream_evidence stream;
     struct gos_ladder ladder = {.diagnosis = &diagnosis,
-                                .deadline_ns = gos_os.monotonic_ns() + 20000000u};
+                                .sync_until_ns = gos_os.monotonic_ns() + 20000000u};
 
     stream = (struct gos_stream_evidence){.stream = STREAM, .freed_bytes = 1 << 20};
     evidence.streams = &stream;
@@ -106,6 +105,85 @@ static bool run(struct gos_step_record *record)
     diagnosis.evidence = &evidence;
     *record = (struct gos_step_record){.reason = ""};
     return gos_step_sync_run(&ladder, record);
+}
+
+/* Two streams: behind the first 1 GiB was freed, behind the second 2 GiB. */
+static struct gos_diagnosis two;
+static struct gos_evidence of_two;
+static struct gos_stream_evidence streams[2];
+
+static struct gos_ladder ladder_of_two(uint64_t short_bytes, uint64_t patience_ns)
+{
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t bytes = (i + 1) << 30;
+        gos_pending_add(&(struct gos_pending){.stream = STREAM + i, .bytes = bytes, .count = 1});
+        streams[i] = (struct gos_stream_evidence){.stream = STREAM + i, .freed_bytes = bytes};
+    }
+    of_two.streams = streams;
+    of_two.stream_count = 2;
+    two.evidence = &of_two;
+    two.verdict.short_bytes = short_bytes;
+    return (struct gos_ladder){.diagnosis = &two,
+                               .sync_until_ns = gos_os.monotonic_ns() + patience_ns};
+}
+
+static void stream_that_is_done_and_enough_serves_beside_one_that_never_is(void **state)
+{
+    struct gos_ladder ladder = ladder_of_two(2ull << 30, UINT64_C(20000000000));
+    struct gos_step_record record = {.reason = ""};
+
+    (void)state;
+    query_result = CUDA_ERROR_NOT_READY;
+    assert_true(gos_step_sync_run(&ladder, &record));
+    assert_int_equal(synchronized, 1);
+    assert_int_equal(events_alive, 0);
+    assert_string_equal(record.result, "no help"); /* until the retry says more */
+    assert_true(ladder.sync_left_some);
+    ladder.sync_until_ns = gos_os.monotonic_ns() + 20000000u; /* it did not serve */
+    gos_step_sync_run(&ladder, &record);
+    assert_string_equal(record.result, "timed out");
+    assert_false(ladder.sync_left_some);
+    assert_int_equal(events_alive, 0);
+}
+
+static void nothing_is_waited_for_where_all_of_it_would_be_too_little(void **state)
+{
+    struct gos_ladder ladder = ladder_of_two(4ull << 30, UINT64_C(20000000000));
+    struct gos_step_record record = {.reason = ""};
+
+    (void)state;
+    query_result = CUDA_ERROR_NOT_READY;
+    assert_true(gos_step_sync_run(&ladder, &record)); /* what is done is drained all the same */
+    assert_int_equal(synchronized, 1);
+    assert_int_equal(events_alive, 0);
+    assert_string_equal(record.result, "no help");
+    assert_string_equal(record.reason, "what is still at work is too little to be waited for");
+    assert_false(ladder.sync_left_some);
+}
+
+static int queries_left;
+
+static CUresult query_slowly(CUevent event)
+{
+    if ((uintptr_t)event == EVENT)
+        return CUDA_ERROR_NOT_READY;
+    return queries_left-- > 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static void streams_are_waited_for_side_by_side(void **state)
+{
+    struct gos_ladder ladder = ladder_of_two(2ull << 30, UINT64_C(20000000000));
+    uint64_t began_ns = gos_os.monotonic_ns();
+    struct gos_step_record record = {.reason = ""};
+
+    (void)state;
+    gos_driver.cuEventQuery = query_slowly;
+    queries_left = 9;
+    assert_true(gos_step_sync_run(&ladder, &record));
+    assert_int_equal(synchronized, 1);
+    assert_int_equal(events_alive, 0);
+    assert_true(ladder.sync_left_some);
+    assert_true(gos_os.monotonic_ns() - began_ns < UINT64_C(10000000000));
 }
 
 static bool is_pending(void)
@@ -205,11 +283,14 @@ static void destroying_waits_while_the_driver_has_the_stream_and_no_longer(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(streams_are_waited_for_side_by_side), /* before the first stream is given up */
         TEST(only_what_the_stream_has_now_is_waited_for),
         TEST(stream_that_does_not_get_there_is_left_in_time),
         TEST(refused_event_is_an_error_and_touches_no_stream),
         TEST(destroyed_stream_is_not_handed_to_the_driver),
         TEST(destroying_waits_while_the_driver_has_the_stream_and_no_longer),
+        TEST(stream_that_is_done_and_enough_serves_beside_one_that_never_is),
+        TEST(nothing_is_waited_for_where_all_of_it_would_be_too_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
