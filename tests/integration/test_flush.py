@@ -54,6 +54,23 @@ def test_idle_memory_of_torch_serves_who_asks(flush, version, gil):
     assert report.json["request"]["requester"] == "libnccl.so.2"
 
 
+@pytest.mark.parametrize("stack", [("STACK", "python"), ("STACK", "off"), ("STACK_DEPTH", "1"),
+                                   ("STACK_DEPTH", "2")], ids="-".join)
+def test_stacks_that_do_not_show_who_asked_keep_nobody_from_being_flushed(flush, stack):
+    name, value = stack
+    run = flush("cached", env={f"GPUOOMSHIM_{name}": value})
+    assert outcomes(run) == ["ask 0"], run.stderr
+    assert (run.report.outcome, run.report.code) == ("recovered", "cache-held")
+    assert the_step(run.report)["reason"] == "torch"
+
+
+def test_who_uses_it_is_no_proof_where_no_stack_shows_who_asked(flush):
+    run = flush("own_fails", env={"GPUOOMSHIM_STACK": "python"})
+    verdict = run.report.json["verdict"]
+    assert (verdict["code"], verdict["confidence"]) == ("exhausted-by-process", "likely")
+    assert any("do not show which library" in line for line in verdict["evidence"])
+
+
 def test_what_the_helper_frees_is_off_the_books(flush):
     run = flush("cached", env={"GPUOOMSHIM_EXIT_REPORT": "1"})
     at_exit = run.reports[-1]
