@@ -53,6 +53,7 @@ struct scene {
     /* The request. */
     uint64_t ask; /* bytes */
     bool unsized;
+    bool makes_context;
     enum gos_kind kind;
     int result; /* 0 stands for 2, out of memory */
     enum site by;

@@ -119,6 +119,10 @@ static const struct scene cases[] = {
      .ask = 1024 * MIB, .by = SITE_APP},
 
     /* --- others, hidden, own --- */
+    {"a context finds no room beside a neighbour", IS(EXHAUSTED_BY_OTHERS, LIKELY), .others = 15500,
+     .unsized = true, .makes_context = true, .by = SITE_APP},
+    {"twin: a kernel would have found it", IS(UNEXPLAINED, POSSIBLE), .others = 15500,
+     .unsized = true, .by = SITE_APP},
     {"a child holds it", IS(EXHAUSTED_BY_OTHERS, PROVEN), .children = 9000, .app = 3000,
      .ask = 8000 * MIB, .by = SITE_APP, .says = "child processes"},
     {"twin: this process holds it", IS(EXHAUSTED_BY_PROCESS, PROVEN), .app = 12000,
