@@ -196,7 +196,22 @@ def test_module_that_only_the_user_knows_is_asked(flush):
     assert outcomes(flush("keeper")) == ["ask 2"]
     run = flush("keeper", env={"GPUOOMSHIM_FLUSH": "absent:no, keeper:get_pool().free_all"})
     assert outcomes(run) == ["ask 0"]
-    assert the_step(run.report)["reason"] == "keeper"
+    assert the_step(run.report)["reason"] == "absent is not imported, keeper"
+
+
+def test_module_that_nobody_imported_is_told(flush):
+    run = flush("keeper", env={"GPUOOMSHIM_FLUSH": "keepr:get_pool().free_all"})
+    assert outcomes(run) == ["ask 2"]
+    step = the_step(run.report)
+    assert (step["result"], step["reason"]) == ("no help", "keepr is not imported")
+
+
+@pytest.mark.parametrize("value", ["keeper", "keeper:", "keeper.get_pool().free_all"])
+def test_function_that_cannot_be_one_is_said_at_the_start(flush, value):
+    run = flush("keeper", env={"GPUOOMSHIM_FLUSH": value})
+    assert outcomes(run) == ["ask 2"]
+    assert f"GPUOOMSHIM_FLUSH={value} cannot be used" in run.lines_of_shim[0]
+    assert the_step(run.report)["reason"] == "nobody was there to be asked"
 
 
 def test_program_that_registered_is_asked_on_another_thread(host, program):
