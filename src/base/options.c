@@ -161,6 +161,53 @@ static int parse_path(const char *value, const char **path)
     return *path ? 0 : -ENOMEM;
 }
 
+/* Names between dots; each may be followed by "()". */
+static bool is_attribute_path(const char *path, size_t length)
+{
+    while (length > 0) {
+        const char *dot = memchr(path, '.', length);
+        size_t name_length = dot ? (size_t)(dot - path) : length;
+
+        if (dot && name_length + 1 == length) /* it ends in a dot */
+            return false;
+        if (name_length >= 2 && strncmp(path + name_length - 2, "()", 2) == 0)
+            name_length -= 2;
+        if (name_length == 0 || memchr(path, ':', name_length) || memchr(path, '(', name_length))
+            return false;
+        if (!dot)
+            return true;
+        length -= (size_t)(dot + 1 - path);
+        path = dot + 1;
+    }
+    return false;
+}
+
+static bool is_function(const char *text, size_t length)
+{
+    const char *colon = memchr(text, ':', length);
+
+    return colon && colon > text &&
+           is_attribute_path(colon + 1, length - (size_t)(colon + 1 - text));
+}
+
+static int parse_functions(const char *value, const char **functions)
+{
+    static const char separators[] = ", ";
+    const char *at = value + strspn(value, separators);
+
+    if (*value && !*at)
+        return -EINVAL;
+    while (*at) {
+        size_t length = strcspn(at, separators);
+
+        if (!is_function(at, length))
+            return -EINVAL;
+        at += length;
+        at += strspn(at, separators);
+    }
+    return parse_path(value, functions);
+}
+
 static int parse(const struct gos_option_row *row, const char *value, struct gos_options *options)
 {
     void *field = (char *)options + row->offset;
@@ -176,6 +223,8 @@ static int parse(const struct gos_option_row *row, const char *value, struct gos
         return parse_duration(value, field);
     case GOS_OPTION_PATH:
         return parse_path(value, field);
+    case GOS_OPTION_FUNCTIONS:
+        return parse_functions(value, field);
     case GOS_OPTION_SET:
         return parse_set(value, row->values, field);
     case GOS_OPTION_CHOICE:

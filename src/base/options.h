@@ -18,6 +18,7 @@
 #define GOS_OPTION_TYPE_SIZE uint64_t
 #define GOS_OPTION_TYPE_DURATION uint64_t
 #define GOS_OPTION_TYPE_PATH const char *
+#define GOS_OPTION_TYPE_FUNCTIONS const char *
 #define GOS_OPTION_TYPE_SET uint32_t
 #define GOS_OPTION_TYPE_CHOICE uint32_t
 #define GOS_OPTION_TYPE_LIMIT struct gos_limit_option
@@ -61,6 +62,7 @@ enum gos_option_type {
     GOS_OPTION_SIZE,
     GOS_OPTION_DURATION,
     GOS_OPTION_PATH,
+    GOS_OPTION_FUNCTIONS,
     GOS_OPTION_SET,
     GOS_OPTION_CHOICE,
     GOS_OPTION_LIMIT,

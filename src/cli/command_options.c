@@ -13,6 +13,7 @@ static const char *type_name(enum gos_option_type type)
         [GOS_OPTION_SIZE] = "size",
         [GOS_OPTION_DURATION] = "duration",
         [GOS_OPTION_PATH] = "path or nothing",
+        [GOS_OPTION_FUNCTIONS] = "functions of Python modules",
         [GOS_OPTION_SET] = "set of words",
         [GOS_OPTION_CHOICE] = "one word",
         [GOS_OPTION_LIMIT] = "size, or sizes by device",

@@ -182,6 +182,12 @@ struct gos_diagnosis {
         uint64_t managed_bytes; /* of that; it may be on the host */
     } holders[8];
     size_t holder_count;
+    /*
+     * Live bytes whose stack, as it was kept, does not show the library that
+     * asked (GPUOOMSHIM_STACK, _DEPTH): whatever they are called above, they
+     * may be anybody's.
+     */
+    uint64_t unseen_bytes;
 };
 
 /* Text goes to the evidence's scratch memory, hence not const. */

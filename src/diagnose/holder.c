@@ -150,6 +150,12 @@ static bool counts_for(const struct gos_site_use *use, uint32_t device)
            use->kind == GOS_KIND_MANAGED;
 }
 
+static bool shows_who_asked(uint32_t id)
+{
+    const struct gos_site *site = gos_site_get(id);
+    return site && gos_site_requester_module(site) != UINT32_MAX;
+}
+
 static void tally_add(struct tally *tally, const char *name, const struct gos_site_use *use)
 {
     size_t i = 0;
@@ -197,10 +203,14 @@ void gos_holders_make(const struct gos_evidence *evidence, uint32_t device,
                       struct gos_diagnosis *diagnosis)
 {
     struct tally tally = {.count = 0};
+    diagnosis->unseen_bytes = 0;
     for (size_t i = 0; i < evidence->use_count; i++) {
         const struct gos_site_use *use = &evidence->uses[i];
-        if (counts_for(use, device) && gos_site_use_bytes(use) > 0)
-            tally_add(&tally, gos_holder_of_site(use->site), use);
+        if (!counts_for(use, device) || gos_site_use_bytes(use) == 0)
+            continue;
+        tally_add(&tally, gos_holder_of_site(use->site), use);
+        if (!shows_who_asked(use->site))
+            diagnosis->unseen_bytes = gos_plus(diagnosis->unseen_bytes, gos_site_use_bytes(use));
     }
     hand_out(&tally, diagnosis);
 }

@@ -27,7 +27,7 @@ const char *gos_holder_site_words(struct gos_evidence *evidence, uint32_t site);
 const char *gos_holder_use_words(struct gos_evidence *evidence, const struct gos_site_use *use);
 
 /*
- * Fill the diagnosis' holders from live allocations of that device (ordinal or
+ * Fill the diagnosis' holders and unseen_bytes from live allocations of that device (ordinal or
  * GOS_DEVICE_HOST), largest first.
  */
 void gos_holders_make(const struct gos_evidence *evidence, uint32_t device,

@@ -231,11 +231,11 @@ static uint64_t spoken_of(const struct gos_situation *s, const char *library)
     return framework && !framework->is_late ? framework->reserved_bytes : 0;
 }
 
-/* In segments of caches of which nobody knows how much is used. */
+/* In segments of caches of which nobody knows how much is used; unseen ones may be a cache's. */
 static uint64_t opaque_bytes(const struct gos_situation *s)
 {
     const struct gos_diagnosis *diagnosis = s->diagnosis;
-    uint64_t bytes = 0;
+    uint64_t bytes = diagnosis->unseen_bytes;
     for (size_t i = 0; i < diagnosis->holder_count; i++)
         if (gos_library_caches(diagnosis->holders[i].name))
             bytes = gos_plus(bytes, gos_beyond(diagnosis->holders[i].live_bytes,
@@ -372,6 +372,12 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
                                     cache, amount(s, held)));
     if (strcmp(cache, "torch") == 0 && pieces_could_help(s))
         gos_advise_torch_pieces(s, verdict);
+    if (s->diagnosis->unseen_bytes >= s->missing_bytes)
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence,
+                                    "The stacks that were kept do not show which library asked for "
+                                    "%s of it.",
+                                    amount(s, s->diagnosis->unseen_bytes)));
 }
 
 /* A segment is made of several pieces, all of them before the first is mapped [torch's source]. */

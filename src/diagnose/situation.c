@@ -1,5 +1,7 @@
 #include "situation.h"
 
+#include <string.h>
+
 #include "holder.h"
 #include "library.h"
 #include "saturate.h"
@@ -25,15 +27,33 @@ static uint64_t round_to_blocks(uint64_t bytes)
     return up - up % GOS_BLOCK_BYTES;
 }
 
+static bool has_size(const struct gos_request *request)
+{
+    return request->bytes_known && request->bytes > 0;
+}
+
+static bool makes_context(const struct gos_request *request)
+{
+    return request->entry && (strncmp(request->entry, "cuCtxCreate", 11) == 0 ||
+                              strcmp(request->entry, "cuDevicePrimaryCtxRetain") == 0);
+}
+
 /*
  * A small request could live in a shared block, but since it failed there was
  * no hole for it: it needs a block as well.
  */
+uint64_t gos_situation_cost_bytes(const struct gos_request *request)
+{
+    if (has_size(request))
+        return round_to_blocks(request->bytes);
+    return makes_context(request) ? GOS_CONTEXT_BYTES : GOS_DEVICE_FULL_BYTES;
+}
+
 static void reckon_request(struct gos_situation *s)
 {
-    bool sized = s->request->bytes_known && s->request->bytes > 0;
+    bool sized = has_size(s->request);
     s->asked_bytes = sized ? s->request->bytes : 0;
-    s->cost_bytes = sized ? round_to_blocks(s->asked_bytes) : GOS_DEVICE_FULL_BYTES;
+    s->cost_bytes = gos_situation_cost_bytes(s->request);
     s->free_bytes = (uint64_t)s->ledger->lines[GOS_LEDGER_FREE].bytes;
     s->strict = sized && s->cost_bytes > s->free_bytes;
     uint64_t dust = sized && !s->strict ? GOS_FREE_DUST_BYTES : 0;

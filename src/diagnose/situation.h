@@ -17,6 +17,9 @@
  */
 #define GOS_DEVICE_FULL_BYTES (64ull << 20)
 
+/* What a context may take [524 MiB on an H200, driver 580]. */
+#define GOS_CONTEXT_BYTES (640ull << 20)
+
 /*
  * The last few MiB that the driver calls free cannot be had: with 3 MiB free,
  * a request of 2 MiB was seen to fail.
@@ -62,6 +65,9 @@ struct gos_situation {
 /* About diagnosis->device, whose ledger and fragmentation are made already. */
 void gos_situation_make(struct gos_evidence *evidence, const struct gos_diagnosis *diagnosis,
                         struct gos_situation *situation);
+
+/* What a device must have free for the request, as well as that is known. */
+uint64_t gos_situation_cost_bytes(const struct gos_request *request);
 
 /* Unused memory of this process that lies anywhere: pools, graphs, blocks. */
 uint64_t gos_situation_unused_bytes(const struct gos_situation *situation);

@@ -30,6 +30,13 @@ static bool has_primary_context(CUdevice device)
            active != 0;
 }
 
+/* A first context may be what failed: then the device is read though nothing of ours is there. */
+static bool is_asked_of(const struct gos_evidence *evidence,
+                        const struct gos_device_evidence *device)
+{
+    return evidence->request.api != NULL && evidence->request.device == device->ordinal;
+}
+
 static void read_name(struct gos_device_evidence *device, CUdevice handle)
 {
     char name[sizeof(device->name)] = "";
@@ -161,7 +168,9 @@ static void read_device(struct gos_evidence *evidence, struct gos_device_evidenc
     if (gos_driver.cuDeviceGet == NULL ||
         gos_driver.cuDeviceGet(&handle, device->ordinal) != CUDA_SUCCESS)
         return;
-    device->present = context != 0 || has_memory(device) || has_primary_context(handle);
+    device->unused = context == 0 && !has_memory(device) && !has_primary_context(handle);
+    device->own_bytes_known = device->unused; /* they are none */
+    device->present = !device->unused || is_asked_of(evidence, device);
     if (!device->present)
         return;
     read_name(device, handle);
@@ -216,7 +225,8 @@ void gos_device_state_graphs(struct gos_evidence *evidence)
         struct gos_device_evidence *device = &evidence->devices[ordinal];
         CUdevice handle;
 
-        if (!device->present || gos_driver.cuDeviceGet(&handle, (int)ordinal) != CUDA_SUCCESS)
+        if (!device->present || device->unused ||
+            gos_driver.cuDeviceGet(&handle, (int)ordinal) != CUDA_SUCCESS)
             continue;
         device->graph_reserved_bytes =
             graph_attribute(handle, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
@@ -260,4 +270,33 @@ void gos_device_state_nvml(struct gos_evidence *evidence, struct gos_device_ids 
         device->nvml_status = read_nvml(device, ids);
         gos_not_seen_nvml(evidence, device);
     }
+}
+
+static int free_by_nvml(int ordinal, uint64_t *bytes)
+{
+    struct gos_nvml_memory memory = {0};
+    CUdevice handle;
+    CUuuid uuid;
+    void *nvml;
+    int status;
+
+    if (gos_driver.cuDeviceGet == NULL ||
+        gos_driver.cuDeviceGet(&handle, ordinal) != CUDA_SUCCESS || !ask_uuid(&uuid, handle))
+        return -ENOENT;
+    status = gos_nvml_device((const uint8_t *)uuid.bytes, &nvml);
+    if (status == 0)
+        status = gos_nvml_memory(nvml, &memory);
+    *bytes = memory.free_bytes;
+    return status;
+}
+
+int gos_device_state_free(int ordinal, uint64_t *bytes)
+{
+    CUdevice current = -1;
+
+    if (gos_driver.cuCtxGetDevice == NULL || gos_driver.cuCtxGetDevice(&current) != CUDA_SUCCESS ||
+        current != ordinal)
+        return free_by_nvml(ordinal, bytes);
+    *bytes = gos_driver_free_bytes();
+    return 0;
 }

@@ -1,6 +1,7 @@
 /*
  * Devices by the driver and by NVML.  Only devices that have a context or
- * memory of ours are read; of the others nothing is known but that they exist.
+ * memory of ours, or that the failed request is about, are read; of the others
+ * nothing is known but that they exist.
  */
 #ifndef GOS_OBSERVE_DEVICE_STATE_H
 #define GOS_OBSERVE_DEVICE_STATE_H
@@ -24,5 +25,11 @@ void gos_device_state_graphs(struct gos_evidence *evidence);
 
 /* NVML's totals of the present devices. */
 void gos_device_state_nvml(struct gos_evidence *evidence, struct gos_device_ids *ids);
+
+/*
+ * What is free of a device now: by the driver if its context is current, else by
+ * NVML.  0, or a negative errno when neither tells.
+ */
+int gos_device_state_free(int ordinal, uint64_t *bytes);
 
 #endif

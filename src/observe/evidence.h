@@ -128,7 +128,8 @@ struct gos_device_evidence {
     bool mps;               /* contexts on it are shared through an MPS server */
     bool mig;               /* an instance of a partitioned card, by NVML */
     uint32_t context_count; /* of this process, as far as they are known */
-    bool present;           /* false: a context never existed, nothing was read */
+    bool unused;            /* no context or memory of this process is there */
+    bool present;           /* false: unused, and nobody asked for it: nothing was read */
 
     bool driver_known; /* cuMemGetInfo answered */
     uint64_t driver_total_bytes;
@@ -143,7 +144,7 @@ struct gos_device_evidence {
     uint64_t nvml_free_bytes;
     uint64_t nvml_used_bytes;
     int processes_status; /* 0, or why the list could not be had */
-    bool own_bytes_known; /* our pid was in NVML's list, with a number */
+    bool own_bytes_known; /* our pid was in NVML's list, with a number, or has nothing here */
     uint64_t own_bytes;   /* this process by NVML */
     bool bar1_known;      /* the window through which others reach the device's memory */
     uint64_t bar1_total_bytes;

@@ -80,13 +80,13 @@ static void say_who_is_missing(struct gos_evidence *evidence,
                                const struct gos_device_evidence *device,
                                const struct listing *listing)
 {
-    if (listing->count == 0)
+    if (listing->count == 0 && !device->own_bytes_known)
         gos_evidence_incomplete_format(
             evidence,
             "GPU %d: any process, this one too (NVML's list is empty, as in a container with pids "
             "of its own)",
             device->ordinal);
-    else if (listing->numbers == 0)
+    else if (listing->count > 0 && listing->numbers == 0)
         gos_evidence_incomplete_format(
             evidence, "GPU %d: what each process uses (NVML has pids without numbers, as on WSL)",
             device->ordinal);

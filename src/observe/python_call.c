@@ -107,7 +107,7 @@ static enum gos_python_answer call(python py, const char *path, size_t length,
  */
 enum gos_python_answer gos_python_call(const char *path, size_t length, struct gos_text *text)
 {
-    enum gos_python_answer answer = GOS_PYTHON_ABSENT;
+    enum gos_python_answer answer = GOS_PYTHON_ENDING;
     python py = gos_python_api();
 
     if (!py)

@@ -11,7 +11,8 @@
 
 enum gos_python_answer {
     GOS_PYTHON_DONE,
-    GOS_PYTHON_ABSENT, /* no such module is imported, or the interpreter is ending */
+    GOS_PYTHON_ABSENT, /* no such module is imported */
+    GOS_PYTHON_ENDING, /* nothing was done: no interpreter, or it or the time for it is ending */
     GOS_PYTHON_RAISED, /* the exception's words were put into the text */
 };
 

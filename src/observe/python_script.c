@@ -111,7 +111,7 @@ static enum gos_python_answer run(python py, const char *script,
 enum gos_python_answer gos_python_run(const char *script, const struct gos_python_word *words,
                                       size_t count, struct gos_text *answer, void (*begun)(void))
 {
-    enum gos_python_answer result = GOS_PYTHON_ABSENT;
+    enum gos_python_answer result = GOS_PYTHON_ENDING;
     python py = gos_python_api();
 
     if (!py)

@@ -6,6 +6,7 @@
 
 #include "../base/options.h"
 #include "../diagnose/framework.h"
+#include "../diagnose/saturate.h"
 #include "../observe/allocator_stack.h"
 #include "../observe/python_api.h"
 #include "flush_callback.h"
@@ -28,27 +29,46 @@ static uint64_t held_by(const struct gos_diagnosis *diagnosis, const char *name)
     return 0;
 }
 
-/* What nobody is named for, without native stacks, may be anybody's. */
-static uint64_t may_be_held_by(const struct gos_diagnosis *diagnosis, const char *name)
+static const struct gos_framework_evidence *word_of(const struct gos_diagnosis *diagnosis,
+                                                    const char *name)
 {
-    return held_by(diagnosis, name) + held_by(diagnosis, "");
+    return diagnosis->device >= 0
+               ? gos_framework_find(diagnosis->evidence, name, (uint32_t)diagnosis->device)
+               : NULL;
 }
 
 /* All that it does not use, by its own word; else it may be all that it holds. */
 static uint64_t most_unused_by(const struct gos_diagnosis *diagnosis, const char *name)
 {
-    const struct gos_framework_evidence *framework =
-        diagnosis->device >= 0
-            ? gos_framework_find(diagnosis->evidence, name, (uint32_t)diagnosis->device)
-            : NULL;
+    const struct gos_framework_evidence *framework = word_of(diagnosis, name);
 
     return framework ? gos_framework_idle_bytes(framework) : held_by(diagnosis, name);
+}
+
+/* What it says it has, though no stack shows that it asked for it. */
+static uint64_t claimed_by(const struct gos_diagnosis *diagnosis, const char *name)
+{
+    const struct gos_framework_evidence *framework = word_of(diagnosis, name);
+
+    return framework ? gos_beyond(framework->reserved_bytes, held_by(diagnosis, name)) : 0;
+}
+
+/* May be anybody's. */
+static uint64_t unclaimed_bytes(const struct gos_diagnosis *diagnosis)
+{
+    return gos_beyond(diagnosis->unseen_bytes,
+                      gos_plus(claimed_by(diagnosis, "torch"), claimed_by(diagnosis, "cupy")));
+}
+
+static uint64_t may_be_held_by(const struct gos_diagnosis *diagnosis, const char *name)
+{
+    return held_by(diagnosis, name) + claimed_by(diagnosis, name) + unclaimed_bytes(diagnosis);
 }
 
 static uint64_t askable_bytes(const struct gos_diagnosis *diagnosis,
                               const struct gos_flush_plan *plan)
 {
-    uint64_t bytes = held_by(diagnosis, "");
+    uint64_t bytes = unclaimed_bytes(diagnosis);
 
     if (plan->torch)
         bytes += most_unused_by(diagnosis, "torch");

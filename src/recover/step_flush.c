@@ -77,24 +77,20 @@ static void note_given(const char *name, uint64_t before_bytes)
 }
 
 /* One framework, through one or more paths separated by commas; name must be permanent. */
-static void ask_python(const char *name, const char *path, size_t length)
+static enum gos_python_answer ask_python(const char *name, const char *path, size_t length)
 {
     char words[WORDS_BYTES / 2];
     struct gos_text text = gos_text_on(words, sizeof words);
     uint64_t before_bytes = begin(name);
+    enum gos_python_answer answer = gos_python_call(path, length, &text);
 
-    switch (gos_python_call(path, length, &text)) {
-    case GOS_PYTHON_ABSENT:
-        return;
-    case GOS_PYTHON_DONE:
-        put_name(name);
-        break;
-    case GOS_PYTHON_RAISED:
-        put_name(name);
+    if (answer == GOS_PYTHON_ABSENT || answer == GOS_PYTHON_ENDING)
+        return answer;
+    put_name(name);
+    if (answer == GOS_PYTHON_RAISED)
         gos_text_format(&job.words, " raised %s", words);
-        break;
-    }
     note_given(name, before_bytes);
+    return answer;
 }
 
 static void ask_path(const char *name, const char *path)
@@ -122,6 +118,15 @@ static void ask_frameworks(void)
     ask_path("cupy (pinned)", "cupy:get_default_pinned_memory_pool().free_all_blocks");
 }
 
+/* Said only here: most programs lack one framework or the other. */
+static void ask_one_named(const char *name, const char *path, size_t length)
+{
+    if (ask_python(name, path, length) != GOS_PYTHON_ABSENT)
+        return;
+    put_name(name);
+    gos_text_put(&job.words, " is not imported");
+}
+
 static void ask_named(void)
 {
     const char *at = job.plan.named ? gos_options.flush : "";
@@ -131,7 +136,7 @@ static void ask_named(void)
         size_t length = strcspn(at, ", ");
         const char *name = gos_arena_intern(at, strcspn(at, ":, "));
         if (length && name)
-            ask_python(name, at, length);
+            ask_one_named(name, at, length);
         at += length;
     }
 }
@@ -248,7 +253,7 @@ static void tell_late(struct gos_step_record *record)
 
 static bool tell_answer(struct gos_step_record *record)
 {
-    record->reason = job.done_count ? permanent(&job.words) : "nobody was there to be asked";
+    record->reason = job.words.length ? permanent(&job.words) : "nobody was there to be asked";
     record->giver = job.giver;
     record->given_bytes = job.given_bytes;
     return job.done_count > 0;

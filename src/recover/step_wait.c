@@ -6,29 +6,33 @@
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../base/text.h"
-#include "../cuda/driver.h"
+#include "../cuda/nvml.h"
+#include "../diagnose/saturate.h"
+#include "../diagnose/situation.h"
+#include "../observe/device_state.h"
 #include "../observe/gil.h"
 
 #define NAP_NS 50000000u
 
 /* Beyond the request's size: the driver's 2 MiB blocks, and the last few MiB that it keeps. */
 #define MARGIN_BYTES (8ull << 20)
-/* Where the size is not known (a kernel's module): enough for most. */
-#define UNKNOWN_BYTES (64ull << 20)
 /* Numbers of different moments differ by so much without anybody having given anything. */
 #define NOISE_BYTES (64ull << 20)
 
-struct neighbours {
-    uint64_t pids; /* their numbers, mixed; 0: none is listed */
-    uint64_t bytes;
-    uint64_t used_ns; /* of the budget, by waiting for them */
-};
+/* Of what nobody is named for. */
+#define NOBODY 0
 
 /*
  * Those that were waited for last.  Guarded by the turn to recover: one thread
  * at a time climbs a ladder.
  */
-static struct neighbours last[GOS_DEVICE_MAX];
+static struct neighbours {
+    uint32_t pids[GOS_NVML_PROCESS_MAX + 1];
+    size_t count;
+    uint64_t bytes;         /* that they held, all together */
+    uint64_t missing_bytes; /* that one of them should have given back */
+    uint64_t used_ns;       /* of the budget, by waiting for them */
+} last[GOS_DEVICE_MAX];
 
 bool gos_step_wait_is_asked_for(void)
 {
@@ -48,42 +52,112 @@ static bool is_neighbour(const struct gos_process_evidence *process, int device)
     return process->device == device && process->relation != GOS_PROCESS_SELF;
 }
 
-/* The order in which they are listed may change, so what is mixed is added up. */
-static uint64_t mixed(uint32_t pid)
+static uint64_t line_bytes(const struct gos_diagnosis *diagnosis, enum gos_ledger_line line)
 {
-    return (pid + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint64_t)diagnosis->ledgers[diagnosis->device].lines[line].bytes;
 }
 
-static struct neighbours look(const struct gos_diagnosis *diagnosis)
+static uint64_t held_bytes(const struct gos_diagnosis *diagnosis)
+{
+    return line_bytes(diagnosis, GOS_LEDGER_CHILDREN) + line_bytes(diagnosis, GOS_LEDGER_OTHERS) +
+           line_bytes(diagnosis, GOS_LEDGER_HIDDEN);
+}
+
+static uint64_t wanted_bytes(const struct gos_diagnosis *diagnosis)
+{
+    return gos_plus(gos_situation_cost_bytes(&diagnosis->evidence->request), MARGIN_BYTES);
+}
+
+static uint64_t missing_bytes(const struct gos_diagnosis *diagnosis)
+{
+    return gos_beyond(wanted_bytes(diagnosis), line_bytes(diagnosis, GOS_LEDGER_FREE));
+}
+
+/* Where pids have no numbers, what is hidden is theirs; the lowest pid stands for them. */
+static uint32_t hidden_pid(const struct gos_diagnosis *diagnosis)
 {
     const struct gos_evidence *evidence = diagnosis->evidence;
-    const struct gos_ledger *ledger = &diagnosis->ledgers[diagnosis->device];
-    struct neighbours found = {
-        .bytes = (uint64_t)(ledger->lines[GOS_LEDGER_CHILDREN].bytes +
-                            ledger->lines[GOS_LEDGER_OTHERS].bytes +
-                            ledger->lines[GOS_LEDGER_HIDDEN].bytes),
-    };
+    uint32_t lowest = NOBODY;
 
-    for (size_t i = 0; i < evidence->process_count; i++)
-        if (is_neighbour(&evidence->processes[i], diagnosis->device))
-            found.pids += mixed(evidence->processes[i].pid);
-    return found;
+    for (size_t i = 0; i < evidence->process_count; i++) {
+        const struct gos_process_evidence *process = &evidence->processes[i];
+
+        if (is_neighbour(process, diagnosis->device) && process->used_bytes == UINT64_MAX &&
+            (lowest == NOBODY || process->pid < lowest))
+            lowest = process->pid;
+    }
+    return lowest;
 }
 
-/* The neighbours now, with what they have cost already if they are the same as last. */
-static struct neighbours look_again(const struct gos_diagnosis *diagnosis)
+static bool includes(const struct neighbours *neighbours, uint32_t pid)
+{
+    for (size_t i = 0; i < neighbours->count; i++)
+        if (neighbours->pids[i] == pid)
+            return true;
+    return false;
+}
+
+static uint64_t newcomers_bytes(const struct gos_diagnosis *diagnosis,
+                                const struct neighbours *before)
+{
+    const struct gos_evidence *evidence = diagnosis->evidence;
+    uint64_t bytes =
+        includes(before, hidden_pid(diagnosis)) ? 0 : line_bytes(diagnosis, GOS_LEDGER_HIDDEN);
+
+    for (size_t i = 0; i < evidence->process_count; i++) {
+        const struct gos_process_evidence *process = &evidence->processes[i];
+
+        if (is_neighbour(process, diagnosis->device) && process->used_bytes != UINT64_MAX &&
+            !includes(before, process->pid))
+            bytes = gos_plus(bytes, process->used_bytes);
+    }
+    return bytes;
+}
+
+/*
+ * Small processes come and go beside the one that has the memory.  It is
+ * another story only when newcomers could give what is missing, or when those
+ * of last time have given so much as was missing then.
+ */
+static bool is_another_story(const struct gos_diagnosis *diagnosis, const struct neighbours *before)
+{
+    uint64_t given_bytes = gos_beyond(before->bytes, held_bytes(diagnosis));
+
+    return given_bytes > gos_greater(before->missing_bytes, NOISE_BYTES) ||
+           newcomers_bytes(diagnosis, before) >= gos_greater(missing_bytes(diagnosis), NOISE_BYTES);
+}
+
+static uint64_t used_ns(const struct gos_diagnosis *diagnosis)
 {
     const struct neighbours *before = &last[diagnosis->device];
-    struct neighbours now = look(diagnosis);
 
-    if (now.pids == before->pids && now.bytes + NOISE_BYTES >= before->bytes)
-        now.used_ns = before->used_ns;
-    return now;
+    return is_another_story(diagnosis, before) ? 0 : before->used_ns;
 }
 
-static uint64_t left_ns(const struct neighbours *neighbours)
+static uint64_t left_ns(const struct gos_diagnosis *diagnosis)
 {
-    return gos_options.wait > neighbours->used_ns ? gos_options.wait - neighbours->used_ns : 0;
+    return gos_beyond(gos_options.wait, used_ns(diagnosis));
+}
+
+static void add(struct neighbours *neighbours, uint32_t pid)
+{
+    if (neighbours->count < sizeof neighbours->pids / sizeof neighbours->pids[0])
+        neighbours->pids[neighbours->count++] = pid;
+}
+
+static void remember(const struct gos_diagnosis *diagnosis, uint64_t spent_ns)
+{
+    const struct gos_evidence *evidence = diagnosis->evidence;
+    struct neighbours *now = &last[diagnosis->device];
+
+    now->used_ns = used_ns(diagnosis) + spent_ns;
+    now->bytes = held_bytes(diagnosis);
+    now->missing_bytes = missing_bytes(diagnosis);
+    now->count = 0;
+    add(now, hidden_pid(diagnosis));
+    for (size_t i = 0; i < evidence->process_count; i++)
+        if (is_neighbour(&evidence->processes[i], diagnosis->device))
+            add(now, evidence->processes[i].pid);
 }
 
 /* --- whether -----------------------------------------------------------------------------------
@@ -95,26 +169,23 @@ static bool others_hold_it(const struct gos_verdict *verdict)
            (verdict->has_runner_up && verdict->runner_up == GOS_VERDICT_EXHAUSTED_BY_OTHERS);
 }
 
-/* Only the current context's device can be asked for what is free. */
 static bool can_look(int device)
 {
-    CUdevice current = -1;
+    uint64_t bytes;
 
-    return gos_driver.cuCtxGetDevice && gos_driver.cuCtxGetDevice(&current) == CUDA_SUCCESS &&
-           current == device;
+    return gos_device_state_free(device, &bytes) == 0;
 }
 
 bool gos_step_wait_may_help(const struct gos_ladder *ladder, const char **why_not)
 {
     const struct gos_diagnosis *diagnosis = ladder->diagnosis;
-    struct neighbours neighbours = look_again(diagnosis);
 
     if (!others_hold_it(&diagnosis->verdict))
         *why_not = "not other processes hold what is missing";
-    else if (left_ns(&neighbours) == 0)
+    else if (left_ns(diagnosis) == 0)
         *why_not = "GPUOOMSHIM_WAIT is used up: the same processes have stayed through it";
     else if (!can_look(diagnosis->device))
-        *why_not = "the device is not that of the current context";
+        *why_not = "nobody tells what is free of that device: it is not the current one";
     else
         return true;
     return false;
@@ -123,14 +194,16 @@ bool gos_step_wait_may_help(const struct gos_ladder *ladder, const char **why_no
 /* --- waiting -----------------------------------------------------------------------------------
  */
 
-static uint64_t wanted_bytes(const struct gos_request *request)
+static bool has_free(int device, uint64_t bytes)
 {
-    return (request->bytes_known ? request->bytes : UNKNOWN_BYTES) + MARGIN_BYTES;
+    uint64_t free_bytes;
+
+    return gos_device_state_free(device, &free_bytes) == 0 && free_bytes >= bytes;
 }
 
-static bool poll(uint64_t bytes, uint64_t deadline_ns)
+static bool poll(int device, uint64_t bytes, uint64_t deadline_ns)
 {
-    while (gos_driver_free_bytes() < bytes) {
+    while (!has_free(device, bytes)) {
         uint64_t now_ns = gos_os.monotonic_ns();
 
         if (now_ns >= deadline_ns)
@@ -140,13 +213,17 @@ static bool poll(uint64_t bytes, uint64_t deadline_ns)
     return true;
 }
 
-static void say_begin(int device, uint64_t bytes, uint64_t most_ns)
+/* Of a kernel or a context it is not known how much it is short by. */
+static void say_begin(const struct gos_diagnosis *diagnosis, uint64_t most_ns)
 {
     char words[96];
     struct gos_text text = gos_text_on(words, sizeof words);
 
-    gos_text_bytes(&text, bytes);
-    gos_text_format(&text, " on GPU %d, for at most ", device);
+    if (diagnosis->verdict.short_bytes)
+        gos_text_bytes(&text, diagnosis->verdict.short_bytes);
+    else
+        gos_text_put(&text, "some memory");
+    gos_text_format(&text, " on GPU %d, for at most ", diagnosis->device);
     gos_text_duration(&text, most_ns);
     gos_log(GOS_LOG_NOTICE, "waiting for other processes to give back %s (GPUOOMSHIM_WAIT)", words);
 }
@@ -164,17 +241,15 @@ static void say_end(bool has_room, uint64_t waited_ns)
 bool gos_step_wait_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
     const struct gos_diagnosis *diagnosis = ladder->diagnosis;
-    struct neighbours neighbours = look_again(diagnosis);
-    uint64_t most_ns = left_ns(&neighbours);
+    uint64_t most_ns = left_ns(diagnosis);
     uint64_t started_ns = gos_os.monotonic_ns();
 
-    say_begin(diagnosis->device, diagnosis->verdict.short_bytes, most_ns);
+    say_begin(diagnosis, most_ns);
     void *released = gos_gil_release();
-    bool has_room = poll(wanted_bytes(&diagnosis->evidence->request), started_ns + most_ns);
+    bool has_room = poll(diagnosis->device, wanted_bytes(diagnosis), started_ns + most_ns);
     gos_gil_retake(released);
     uint64_t waited_ns = gos_os.monotonic_ns() - started_ns;
-    neighbours.used_ns += waited_ns;
-    last[diagnosis->device] = neighbours;
+    remember(diagnosis, waited_ns);
     say_end(has_room, waited_ns);
     record->result = has_room ? "no help" : "timed out";
     record->reason =

@@ -2,10 +2,14 @@
  * wait: other processes hold what is missing, and may end (GPUOOMSHIM_WAIT).
  *
  * The device's free bytes are looked at until there is room or the budget is
- * used up.  The budget is for one neighbourhood, the same processes with no less
- * memory than before: all threads and all later failures share it, so nobody
- * waits again for who has stayed.  Other neighbours are waited for anew.  It is
- * not part of GPUOOMSHIM_RETRY_BUDGET.
+ * used up.  The budget is for the same processes: all threads and all later
+ * failures share it, so nobody waits again for who has stayed, whatever small
+ * ones come and go beside them.  It begins anew when newcomers hold what is
+ * missing, or when the others have given back as much.  It is not part of
+ * GPUOOMSHIM_RETRY_BUDGET.
+ *
+ * What is free the driver tells of the current context's device, NVML of
+ * another one, as when a first context finds no room.
  *
  * A failing thread that holds the GIL lets go of it for the wait.
  */

@@ -135,8 +135,8 @@ static void assert_within_its_type(const struct gos_option_row *row)
 
 static bool is_number(const struct gos_option_row *row)
 {
-    return row->type != GOS_OPTION_PATH && row->type != GOS_OPTION_LIMIT &&
-           row->type != GOS_OPTION_INJECT;
+    return row->type != GOS_OPTION_PATH && row->type != GOS_OPTION_FUNCTIONS &&
+           row->type != GOS_OPTION_LIMIT && row->type != GOS_OPTION_INJECT;
 }
 
 static void damaged_setting_is_within_its_type_or_the_default(void **state)
@@ -152,6 +152,7 @@ static void damaged_setting_is_within_its_type_or_the_default(void **state)
                                         "python",
                                         "64",
                                         "off",
+                                        "keeper:get().free, other:f",
                                         "share=0.01,seed=7,kind=async,min=1MiB,site=a.py:41"};
     int refused = 0;
     for (size_t i = 0; i < ROUNDS; i++) {

@@ -54,6 +54,23 @@ def test_idle_memory_of_torch_serves_who_asks(flush, version, gil):
     assert report.json["request"]["requester"] == "libnccl.so.2"
 
 
+@pytest.mark.parametrize("stack", [("STACK", "python"), ("STACK", "off"), ("STACK_DEPTH", "1"),
+                                   ("STACK_DEPTH", "2")], ids="-".join)
+def test_stacks_that_do_not_show_who_asked_keep_nobody_from_being_flushed(flush, stack):
+    name, value = stack
+    run = flush("cached", env={f"GPUOOMSHIM_{name}": value})
+    assert outcomes(run) == ["ask 0"], run.stderr
+    assert (run.report.outcome, run.report.code) == ("recovered", "cache-held")
+    assert the_step(run.report)["reason"] == "torch"
+
+
+def test_who_uses_it_is_no_proof_where_no_stack_shows_who_asked(flush):
+    run = flush("own_fails", env={"GPUOOMSHIM_STACK": "python"})
+    verdict = run.report.json["verdict"]
+    assert (verdict["code"], verdict["confidence"]) == ("exhausted-by-process", "likely")
+    assert any("do not show which library" in line for line in verdict["evidence"])
+
+
 def test_what_the_helper_frees_is_off_the_books(flush):
     run = flush("cached", env={"GPUOOMSHIM_EXIT_REPORT": "1"})
     at_exit = run.reports[-1]
@@ -179,7 +196,22 @@ def test_module_that_only_the_user_knows_is_asked(flush):
     assert outcomes(flush("keeper")) == ["ask 2"]
     run = flush("keeper", env={"GPUOOMSHIM_FLUSH": "absent:no, keeper:get_pool().free_all"})
     assert outcomes(run) == ["ask 0"]
-    assert the_step(run.report)["reason"] == "keeper"
+    assert the_step(run.report)["reason"] == "absent is not imported, keeper"
+
+
+def test_module_that_nobody_imported_is_told(flush):
+    run = flush("keeper", env={"GPUOOMSHIM_FLUSH": "keepr:get_pool().free_all"})
+    assert outcomes(run) == ["ask 2"]
+    step = the_step(run.report)
+    assert (step["result"], step["reason"]) == ("no help", "keepr is not imported")
+
+
+@pytest.mark.parametrize("value", ["keeper", "keeper:", "keeper.get_pool().free_all"])
+def test_function_that_cannot_be_one_is_said_at_the_start(flush, value):
+    run = flush("keeper", env={"GPUOOMSHIM_FLUSH": value})
+    assert outcomes(run) == ["ask 2"]
+    assert f"GPUOOMSHIM_FLUSH={value} cannot be used" in run.lines_of_shim[0]
+    assert the_step(run.report)["reason"] == "nobody was there to be asked"
 
 
 def test_workspaces_of_cublas_go_where_the_user_says_so(flush):

@@ -58,6 +58,18 @@ def test_whom_it_was_measured_at_is_flushed_all_the_same(frameworks):
     assert the_step(report)["result"] == "helped"
 
 
+def test_whose_cache_no_stack_shows_is_flushed_by_its_own_word(frameworks):
+    report = frameworks("idle", env={"GPUOOMSHIM_STACK": "python"}).report
+    assert (report.outcome, report.code) == ("recovered", "cache-held")
+    assert the_step(report)["result"] == "helped"
+
+
+def test_who_says_that_it_uses_all_is_not_flushed(frameworks):
+    report = frameworks("in_use", env={"GPUOOMSHIM_STACK": "python"}).report
+    assert report.outcome == "failed"
+    assert "too little" in the_step(report)["reason"]
+
+
 def test_pieces_that_live_blocks_pin_are_no_cache_that_could_be_given_back(frameworks):
     run = frameworks("others_in_pieces", env=LOOK_ONLY)
     assert outcomes(run) == ["ask 2"]

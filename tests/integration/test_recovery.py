@@ -161,6 +161,37 @@ def test_later_failures_do_not_wait_again_for_who_stayed(situation):
     assert waits[0]["duration_ns"] >= 900_000_000
 
 
+def test_small_process_that_comes_and_goes_makes_nobody_wait_again(situation):
+    run = situation("scenario_5 visited", {"GPUOOMSHIM_WAIT": "1s"})
+    waits = [step for report in run.reports for step in report.steps("wait")]
+    assert [step["result"] for step in waits] == ["timed out", "skipped", "skipped"]
+
+
+def test_first_context_on_a_full_device_waits_for_who_fills_it(situation):
+    bare = situation("scenario_5 first", {}, preload=False)
+    assert outcomes(bare) == ["first context 2"]
+    run = situation("scenario_5 first", {"GPUOOMSHIM_WAIT": "30s"})
+    assert outcomes(run) == ["first context 0"]
+    report = run.report
+    assert (report.outcome, report.code) == ("recovered", "exhausted-by-others")
+    assert report.ledger()["children"] > 15000 * MIB
+    begin, end = [line for line in run.lines_of_shim if "wait" in line or "room" in line]
+    assert "give back some memory on GPU 0" in begin and "there is room" in end
+
+
+def test_first_context_on_a_full_device_names_who_fills_it(situation):
+    report = situation("scenario_5 first", {}).report
+    assert (report.outcome, report.code) == ("failed", "exhausted-by-others")
+    report = situation("scenario_5 first", {"GPUSIM_NVML": "empty"}).report
+    assert report.ledger()["hidden"] > 15000 * MIB
+
+
+def test_launch_on_a_full_device_waits_for_some_memory(situation):
+    run = situation("scenario_5 launch", {"GPUOOMSHIM_WAIT": "30s"})
+    assert outcomes(run) == ["launch 0"]
+    assert any("give back some memory" in line for line in run.lines_of_shim)
+
+
 def test_waiting_says_when_it_begins_and_how_it_ended(situation):
     run = situation("scenario_5 ends", {"GPUOOMSHIM_WAIT": "30s"})
     begin, end, _ = run.lines_of_shim

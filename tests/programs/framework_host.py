@@ -58,6 +58,11 @@ def idle():
     tell("asked", torch.cuda.asked)
 
 
+def in_use():
+    fill()
+    say("ask", ask())
+
+
 def others_in_pieces():
     fill(30, 512, [2] * 30)
     say("ask", ask())

@@ -5,7 +5,12 @@
  *   scenario_5 ends     the holder ends by itself after two seconds
  *   scenario_5 twice    it stays, and the victim asks three times
  *   scenario_5 many     it ends, too, and 64 threads ask at once for 160 each
- *   scenario_5 hold N   what the victim starts as the holder; it ends after N seconds, 0: never
+ *   scenario_5 visited  it stays, and a small process comes and goes while the victim asks
+ *   scenario_5 launch   it ends, too, and leaves too little for a kernel
+ *   scenario_5 first    it ends, too, and leaves too little for the victim's first context
+ *   scenario_5 hold N [MIB]
+ *                       what the victim starts as the holder; it ends after N seconds, 0: never;
+ *                       MIB: what it holds, negative: what it leaves
  */
 #include <pthread.h>
 #include <signal.h>
@@ -16,14 +21,21 @@
 
 #include "host.h"
 
-__attribute__((noreturn)) static void hold(unsigned seconds)
+static size_t share_of_holder(long mib)
+{
+    if (mib == 0)
+        return scaled(free_bytes(), 10240);
+    return mib > 0 ? (size_t)mib * MIB : free_bytes() - (size_t)-mib * MIB;
+}
+
+__attribute__((noreturn)) static void hold(unsigned seconds, long mib)
 {
     CUdeviceptr held;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "memory-holder");
     open_device();
-    MUST(driver.mem_alloc(&held, scaled(free_bytes(), 10240)));
+    MUST(driver.mem_alloc(&held, share_of_holder(mib)));
     printf("holding\n");
     fflush(stdout);
     alarm(seconds);
@@ -32,7 +44,7 @@ __attribute__((noreturn)) static void hold(unsigned seconds)
 }
 
 /* Returns the holder's pid once it holds its memory. */
-static pid_t start_holder(const char *self, const char *seconds)
+static pid_t start_holder_of(const char *mib, const char *seconds)
 {
     char line[64];
     int output[2];
@@ -43,7 +55,7 @@ static pid_t start_holder(const char *self, const char *seconds)
     if (holder == 0) {
         dup2(output[1], STDOUT_FILENO);
         close(output[0]);
-        execl(self, self, "hold", seconds, (char *)NULL);
+        execl("/proc/self/exe", "scenario_5", "hold", seconds, mib, (char *)NULL);
         _exit(127);
     }
     close(output[1]);
@@ -55,6 +67,11 @@ static pid_t start_holder(const char *self, const char *seconds)
     }
     fclose(lines);
     return holder;
+}
+
+static pid_t start_holder(const char *seconds)
+{
+    return start_holder_of("0", seconds);
 }
 
 static void stop_holder(pid_t holder)
@@ -94,16 +111,74 @@ static void ask_with_many(size_t at_start)
         outcome("one of many", answers[i]);
 }
 
+static void ask_while_visited(void)
+{
+    pid_t holder = start_holder("0");
+    CUdeviceptr wanted = 0;
+
+    open_device();
+    size_t bytes = scaled(free_bytes() / 5632 * 15872, 8192);
+    outcome("allocation beside another process", driver.mem_alloc(&wanted, bytes));
+    pid_t visitor = start_holder_of("16", "0");
+    bytes += 2 * MIB;
+    outcome("asked again, while a small one is there", driver.mem_alloc(&wanted, bytes));
+    stop_holder(visitor);
+    bytes += 2 * MIB;
+    outcome("asked again, when it has left", driver.mem_alloc(&wanted, bytes));
+    stop_holder(holder);
+}
+
+/* With lazy loading the first launch needs memory. */
+static void launch_on_full_device(void)
+{
+    CUmodule module;
+    CUfunction function;
+
+    open_device();
+    MUST(driver.module_load_data(&module, "an image"));
+    MUST(driver.module_get_function(&function, module, "kernel"));
+    pid_t holder = start_holder_of("-1", "2");
+    outcome("launch", driver.launch_kernel(function, 1, 1, 1, 1, 1, 1, 0, 0, NULL, NULL));
+    stop_holder(holder);
+}
+
+static void open_full_device(void)
+{
+    CUcontext first;
+    CUdevice device;
+    pid_t holder = start_holder_of("-256", "2");
+
+    load_driver();
+    MUST(driver.init(0));
+    MUST(driver.device_get(&device, 0));
+    outcome("first context", driver.primary_retain(&first, device));
+    stop_holder(holder);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} situations[] = {
+    {"visited", ask_while_visited},
+    {"launch", launch_on_full_device},
+    {"first", open_full_device},
+};
+
 int main(int count, char **words)
 {
     CUdeviceptr wanted = 0;
 
     if (count > 1 && strcmp(words[1], "hold") == 0)
-        hold(count > 2 ? (unsigned)atoi(words[2]) : 0);
+        hold(count > 2 ? (unsigned)atoi(words[2]) : 0, count > 3 ? atol(words[3]) : 0);
 
+    for (size_t i = 0; count > 1 && i < sizeof situations / sizeof situations[0]; i++)
+        if (strcmp(words[1], situations[i].name) == 0) {
+            situations[i].run();
+            return 0;
+        }
     bool is_many = count > 1 && strcmp(words[1], "many") == 0;
     bool ends = is_many || (count > 1 && strcmp(words[1], "ends") == 0);
-    pid_t holder = start_holder("/proc/self/exe", ends ? "2" : "0");
+    pid_t holder = start_holder(ends ? "2" : "0");
     fprintf(stderr, "holder: pid=%d\n", (int)holder);
     open_device();
     /* Half of what the device had before the holder came. */

@@ -59,6 +59,7 @@ static const struct gos_site sites[SITE_COUNT] = {
                     PYTHON({PACKAGES "numba/cuda/cudadrv/driver.py", "memalloc", 900},
                            {"/home/u/app/jit.py", "run", 12})},
     [SITE_JIT] = {.id = SITE_JIT, FRAMES({UINT32_MAX, 77, 77}, {LIB_BLAS, 16, 16})},
+    [SITE_UNSEEN] = {.id = SITE_UNSEEN, PYTHON({"/home/u/app/eval.py", "step", 5})},
 };
 
 const struct gos_module *gos_module_at(uint32_t index)
@@ -81,7 +82,7 @@ const struct gos_site *gos_site_get(uint32_t id)
 
 uint32_t gos_site_requester_module(const struct gos_site *site)
 {
-    return site->native[0].module;
+    return site->native_count ? site->native[0].module : UINT32_MAX;
 }
 
 /* --- scenes --- */
@@ -114,9 +115,9 @@ static uint64_t scene_context(const struct scene *scene)
 uint64_t scene_own(const struct scene *scene)
 {
     return scene_context(scene) + scene->torch + scene->torch_physical + scene->app +
-           scene->managed + 2 * scene->pieces + scene->pool_live + scene->pool_idle +
-           scene->pool_pending + scene->pool2_idle + scene->pool2_foreign + scene->graph_idle +
-           scene->cupy + scene->held;
+           scene->unseen + scene->managed + 2 * scene->pieces + scene->pool_live +
+           scene->pool_idle + scene->pool_pending + scene->pool2_idle + scene->pool2_foreign +
+           scene->graph_idle + scene->cupy + scene->held;
 }
 
 /* What an MPS server is charged with may be ours: beyond that it is the clients' of others. */
@@ -162,6 +163,7 @@ static void add_uses(const struct scene *scene, struct gos_evidence *evidence)
     add_use(evidence, SITE_TORCH, GOS_KIND_PHYSICAL, scene->torch_physical);
     add_use(evidence, SITE_CUPY, GOS_KIND_DEVICE, scene->cupy);
     add_use(evidence, SITE_APP, GOS_KIND_DEVICE, scene->app);
+    add_use(evidence, SITE_UNSEEN, GOS_KIND_DEVICE, scene->unseen);
     add_use(evidence, SITE_APP, GOS_KIND_MANAGED, scene->managed);
     add_use(evidence, SITE_PIECES, GOS_KIND_DEVICE, scene->pieces);
     add_use(evidence, SITE_APP, GOS_KIND_POOL, scene->pool_live);
@@ -245,7 +247,7 @@ static void add_request(const struct scene *scene, struct gos_evidence *evidence
     bool host = scene->kind == GOS_KIND_HOST || scene->kind == GOS_KIND_ADDRESS;
     evidence->request =
         (struct gos_request){.api = scene->unsized ? "cuLaunchKernel" : "cudaMalloc",
-                             .entry = "cuMemAlloc_v2",
+                             .entry = scene->makes_context ? "cuCtxCreate_v4" : "cuMemAlloc_v2",
                              .kind = scene->kind,
                              .bytes_known = !scene->unsized,
                              .bytes = scene->ask,

@@ -19,8 +19,9 @@ enum site {
     SITE_PIECES, /* the same library, pieces.py:7 fill */
     SITE_CTYPES, /* _ctypes, libffi, then the interpreter */
     SITE_CUPY,
-    SITE_NUMBA, /* _ctypes, then the interpreter; newest Python frame is numba's */
-    SITE_JIT,   /* code in no module, then cuBLAS */
+    SITE_NUMBA,  /* _ctypes, then the interpreter; newest Python frame is numba's */
+    SITE_JIT,    /* code in no module, then cuBLAS */
+    SITE_UNSEEN, /* only its Python frames were kept */
     SITE_COUNT
 };
 
@@ -52,6 +53,7 @@ struct scene {
     /* The request. */
     uint64_t ask; /* bytes */
     bool unsized;
+    bool makes_context;
     enum gos_kind kind;
     int result; /* 0 stands for 2, out of memory */
     enum site by;
@@ -71,6 +73,7 @@ struct scene {
     uint64_t cupy;
     uint64_t cupy_unused; /* CuPy's own word; 0: it was not asked */
     uint64_t app;
+    uint64_t unseen; /* allocated by whom the stacks that were kept do not show */
     enum course course;
     uint64_t managed;
     uint64_t pieces;        /* live MiB, each alone in its 2 MiB block */

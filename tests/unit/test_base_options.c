@@ -185,12 +185,29 @@ static void the_first_of_two_counts(void **state)
 static void each_bad_value_gives_one_line_and_the_default(void **state)
 {
     static const char *const bad[] = {
-        "GPUOOMSHIM_DISABLE=maybe",        "GPUOOMSHIM_REPORT=text,xml",
-        "GPUOOMSHIM_REPORT_ON=failed,all", "GPUOOMSHIM_REPORT_MAX=-1",
-        "GPUOOMSHIM_REPORT_MAX=1.5",       "GPUOOMSHIM_REPORT_MAX=99999999999999999999",
-        "GPUOOMSHIM_RETRY=sync,off",       "GPUOOMSHIM_RETRY=sync,,trim",
-        "GPUOOMSHIM_RETRY_BUDGET=soon",    "GPUOOMSHIM_STACK_DEPTH=0",
-        "GPUOOMSHIM_STACK_DEPTH=65",       "GPUOOMSHIM_LOG=loud",
+        "GPUOOMSHIM_DISABLE=maybe",
+        "GPUOOMSHIM_REPORT=text,xml",
+        "GPUOOMSHIM_REPORT_ON=failed,all",
+        "GPUOOMSHIM_REPORT_MAX=-1",
+        "GPUOOMSHIM_REPORT_MAX=1.5",
+        "GPUOOMSHIM_REPORT_MAX=99999999999999999999",
+        "GPUOOMSHIM_RETRY=sync,off",
+        "GPUOOMSHIM_RETRY=sync,,trim",
+        "GPUOOMSHIM_RETRY_BUDGET=soon",
+        "GPUOOMSHIM_STACK_DEPTH=0",
+        "GPUOOMSHIM_STACK_DEPTH=65",
+        "GPUOOMSHIM_LOG=loud",
+        "GPUOOMSHIM_FLUSH=keeper",
+        "GPUOOMSHIM_FLUSH=keeper:",
+        "GPUOOMSHIM_FLUSH=keeper.f",
+        "GPUOOMSHIM_FLUSH=:f",
+        "GPUOOMSHIM_FLUSH=keeper:f, two",
+        "GPUOOMSHIM_FLUSH=keeper:f..g",
+        "GPUOOMSHIM_FLUSH=keeper:f.",
+        "GPUOOMSHIM_FLUSH=keeper:()",
+        "GPUOOMSHIM_FLUSH=keeper:f(1).g",
+        "GPUOOMSHIM_FLUSH=a:b:c",
+        "GPUOOMSHIM_FLUSH=,",
     };
     struct gos_options defaults;
 
@@ -201,6 +218,19 @@ static void each_bad_value_gives_one_line_and_the_default(void **state)
         assert_int_equal(load(bad[i]), 1);
         assert_memory_equal(&gos_options, &defaults, sizeof(defaults));
         assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+    }
+}
+
+static void functions_are_kept_as_they_were_written(void **state)
+{
+    static const char *const good[] = {"keeper:f", "a.b:c().d, x:y", " keeper:get().all() ,"};
+    char variable[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        snprintf(variable, sizeof(variable), "GPUOOMSHIM_FLUSH=%s", good[i]);
+        assert_int_equal(load(variable), 0);
+        assert_string_equal(gos_options.flush, good[i]);
     }
 }
 
@@ -273,6 +303,7 @@ int main(void)
         TEST(an_empty_value_is_no_value),
         TEST(the_first_of_two_counts),
         TEST(each_bad_value_gives_one_line_and_the_default),
+        TEST(functions_are_kept_as_they_were_written),
         TEST(a_bad_value_is_shown_without_control_characters),
         TEST(limits_of_a_range_are_inside),
         TEST(an_unknown_name_brings_the_nearest_known_one),

@@ -91,6 +91,10 @@ static const struct scene cases[] = {
      .torch = 14000, .ask = 3000 * MIB, .by = SITE_APP},
     {"twin: the same bytes are the program's own", IS(EXHAUSTED_BY_PROCESS, PROVEN), .app = 14000,
      .ask = 3000 * MIB, .by = SITE_APP},
+    {"twin: the stacks that were kept do not show whose they are", IS(EXHAUSTED_BY_PROCESS, LIKELY),
+     .unseen = 14000, .ask = 3000 * MIB, .by = SITE_APP, .says = "do not show which library"},
+    {"twin: those are less than what is missing", IS(EXHAUSTED_BY_PROCESS, PROVEN), .unseen = 500,
+     .app = 13500, .ask = 3000 * MIB, .by = SITE_APP},
     {"twin: the cache asks for itself", IS(EXHAUSTED_BY_PROCESS, LIKELY), .torch = 14000,
      .ask = 3000 * MIB, .by = SITE_TORCH},
     {"cache too small for the request, neighbour large enough", IS(EXHAUSTED_BY_OTHERS, PROVEN),
@@ -135,6 +139,10 @@ static const struct scene cases[] = {
      .ask = 1024 * MIB, .by = SITE_APP},
 
     /* --- others, hidden, own --- */
+    {"a context finds no room beside a neighbour", IS(EXHAUSTED_BY_OTHERS, LIKELY), .others = 15500,
+     .unsized = true, .makes_context = true, .by = SITE_APP},
+    {"twin: a kernel would have found it", IS(UNEXPLAINED, POSSIBLE), .others = 15500,
+     .unsized = true, .by = SITE_APP},
     {"a child holds it", IS(EXHAUSTED_BY_OTHERS, PROVEN), .children = 9000, .app = 3000,
      .ask = 8000 * MIB, .by = SITE_APP, .says = "child processes"},
     {"twin: this process holds it", IS(EXHAUSTED_BY_PROCESS, PROVEN), .app = 12000,

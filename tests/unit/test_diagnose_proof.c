@@ -47,7 +47,7 @@ static void make_world(uint64_t *seed, struct scene *scene)
                          &scene->others,       &scene->children,      &scene->hidden,
                          &scene->pool_pending, &scene->pool2_idle,    &scene->graph_idle,
                          &scene->held,         &scene->pool2_foreign, &scene->torch,
-                         &scene->cupy,         &scene->managed};
+                         &scene->cupy,         &scene->managed,       &scene->unseen};
     const size_t count = sizeof(parts) / sizeof(parts[0]);
     uint64_t pieces = part(seed, &left) / 2;
     scene->pieces = random_below(seed, 4) == 0 ? pieces : 0;
@@ -104,7 +104,7 @@ static uint64_t unused_of_frameworks(const struct scene *scene)
 static uint64_t everything_unused(const struct scene *scene)
 {
     return scene->pool_idle + scene->pool_pending + scene->pool2_idle + scene->graph_idle +
-           scene->held + scene->pieces + unused_of_frameworks(scene);
+           scene->held + scene->pieces + scene->unseen + unused_of_frameworks(scene);
 }
 
 static bool helps(const struct scene *scene, uint64_t own, uint64_t others)

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <errno.h>
+
 #include "../../src/base/os.h"
+#include "../../src/observe/device_state.h"
 #include "../../src/observe/observe.h"
 #include "../../src/track/event.h"
 #include "../../src/track/pool.h"
@@ -68,6 +71,39 @@ static void only_devices_with_a_context_are_read(void **state)
     assert_int_equal(fake_gpu.memory_calls, 1);
     assert_int_equal(evidence.driver_version, 13000);
     assert_int_equal(evidence.contexts, 1);
+}
+
+static void device_on_which_a_first_context_fails_is_read_by_nvml(void **state)
+{
+    struct gos_request request = {.api = "cuDevicePrimaryCtxRetain", .device = 1, .result = 2};
+
+    (void)state;
+    fake_gpu.nvml_memory = (struct gos_nvml_memory){
+        .total_bytes = 16ul << 30, .free_bytes = 1ul << 30, .used_bytes = 15ul << 30};
+    fake_gpu.nvml_processes[0] = (struct gos_nvml_process){.pid = 7, .used_bytes = 15ul << 30};
+    fake_gpu.nvml_process_count = 1;
+    gos_observe(&evidence, &request, GOS_OBSERVE_ALL);
+    assert_true(evidence.devices[1].present && evidence.devices[1].unused);
+    assert_false(evidence.devices[1].driver_known);
+    assert_int_equal(evidence.devices[1].nvml_free_bytes, 1ul << 30);
+    assert_true(evidence.devices[1].own_bytes_known);
+    assert_int_equal(evidence.devices[1].own_bytes, 0);
+    assert_int_equal(fake_gpu.depth, 1);
+    assert_true(is_incomplete("GPU 1: free memory by the driver"));
+}
+
+static void free_memory_is_told_by_the_driver_of_its_own_device_and_by_nvml_of_others(void **state)
+{
+    uint64_t bytes;
+
+    (void)state;
+    fake_gpu.nvml_memory.free_bytes = 1ul << 30;
+    assert_int_equal(gos_device_state_free(0, &bytes), 0);
+    assert_int_equal(bytes, 5ul << 30);
+    assert_int_equal(gos_device_state_free(1, &bytes), 0);
+    assert_int_equal(bytes, 1ul << 30);
+    fake_gpu.nvml_status = -ENOENT;
+    assert_int_equal(gos_device_state_free(1, &bytes), -ENOENT);
 }
 
 static void another_device_is_read_in_a_context_that_has_memory(void **state)
@@ -266,6 +302,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(only_devices_with_a_context_are_read),
+        TEST(device_on_which_a_first_context_fails_is_read_by_nvml),
+        TEST(free_memory_is_told_by_the_driver_of_its_own_device_and_by_nvml_of_others),
         TEST(another_device_is_read_in_a_context_that_has_memory),
         TEST(a_thread_without_a_context_stays_without_one),
         TEST(without_any_known_context_the_total_is_read_and_the_rest_said),

@@ -235,6 +235,7 @@ static struct gos_ladder wait_ladder(uint32_t pid, uint64_t mib)
     evidence.request = (struct gos_request){.bytes_known = true, .bytes = 9000 * MIB};
     diagnosis.evidence = &evidence;
     diagnosis.ledgers[0].lines[GOS_LEDGER_OTHERS].bytes = (int64_t)(mib * MIB);
+    diagnosis.ledgers[0].lines[GOS_LEDGER_FREE].bytes = 8192 * MIB;
     diagnosis.verdict.code = GOS_VERDICT_EXHAUSTED_BY_OTHERS;
     diagnosis.verdict.short_bytes = 808 * MIB;
     return (struct gos_ladder){.diagnosis = &diagnosis};
@@ -282,6 +283,63 @@ static void wait_is_given_up_at_the_budget_and_not_repeated_for_the_same(void **
     assert_false(may_wait(7, 4090)); /* noise */
     assert_true(may_wait(7, 3000));  /* it gives back: another story */
     assert_true(may_wait(8, 4096));  /* another neighbour */
+}
+
+/* Beside pid 7 with 4096 MiB. */
+static struct gos_ladder wait_ladder_beside(uint32_t pid, uint64_t mib)
+{
+    struct gos_ladder ladder = wait_ladder(7, 4096);
+
+    neighbours[1] = (struct gos_process_evidence){
+        .pid = pid, .relation = GOS_PROCESS_OTHER, .used_bytes = mib * MIB};
+    evidence.process_count = 2;
+    diagnosis.ledgers[0].lines[GOS_LEDGER_OTHERS].bytes += (int64_t)(mib * MIB);
+    return ladder;
+}
+
+static bool may_wait_beside(uint32_t pid, uint64_t mib)
+{
+    struct gos_ladder ladder = wait_ladder_beside(pid, mib);
+    const char *why_not = NULL;
+
+    return gos_step_wait_may_help(&ladder, &why_not);
+}
+
+static void small_ones_that_come_and_go_are_no_other_story(void **state)
+{
+    (void)state;
+    wait_for(7, 4096);
+    assert_false(may_wait_beside(8, 600));
+    assert_true(may_wait_beside(8, 900)); /* of whom it could be had */
+
+    struct gos_ladder ladder = wait_ladder_beside(8, 900);
+    struct gos_step_record record;
+    gos_step_wait_run(&ladder, &record);
+    assert_false(may_wait_beside(8, 900));
+    assert_false(may_wait_beside(9, 600));
+    assert_true(may_wait(7, 4096)); /* the other one has left, and that was enough */
+}
+
+/* Pids without numbers: what they hold is hidden. */
+static bool may_wait_for_numberless(uint32_t pid)
+{
+    struct gos_ladder ladder = wait_ladder(pid, 0);
+    const char *why_not = NULL;
+
+    neighbours[0].used_bytes = UINT64_MAX;
+    diagnosis.ledgers[0].lines[GOS_LEDGER_HIDDEN].bytes = 4096 * MIB;
+    if (!gos_step_wait_may_help(&ladder, &why_not))
+        return false;
+    gos_step_wait_run(&ladder, &(struct gos_step_record){.result = ""});
+    return true;
+}
+
+static void who_has_no_number_is_known_by_its_pid(void **state)
+{
+    (void)state;
+    assert_true(may_wait_for_numberless(7));
+    assert_false(may_wait_for_numberless(7));
+    assert_true(may_wait_for_numberless(8));
 }
 
 static void wait_that_was_short_leaves_the_rest_of_the_budget_to_later_failures(void **state)
@@ -502,6 +560,8 @@ int main(void)
         RESERVE_TEST(reserve_goes_with_its_context_and_no_other),
         TEST(wait_ends_soon_after_there_is_room),
         TEST(wait_is_given_up_at_the_budget_and_not_repeated_for_the_same),
+        TEST(small_ones_that_come_and_go_are_no_other_story),
+        TEST(who_has_no_number_is_known_by_its_pid),
         TEST(wait_that_was_short_leaves_the_rest_of_the_budget_to_later_failures),
         TEST(nobody_is_waited_for_where_nobody_holds_the_memory),
         TEST(plain_memory_does_not_stand_in_for_a_pool_that_other_devices_use),
