@@ -47,7 +47,7 @@ void gos_leak_find(const struct gos_evidence *evidence, uint32_t device, uint64_
 enum gos_trend gos_leak_trend(const struct gos_growth *growth,
                               const struct gos_growth_series *series);
 
-/* Growth in the later half, for each thousand allocations. */
+/* Growth in the last quarter, for each thousand allocations. */
 uint64_t gos_leak_pace(const struct gos_growth *growth, const struct gos_growth_series *series);
 
 /* NULL when the site held nothing there, or is not among those that were looked at. */

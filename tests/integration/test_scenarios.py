@@ -116,6 +116,7 @@ def test_line_that_keeps_more_and_more_is_a_leak_and_the_victim_is_not(same, pro
 
 @pytest.mark.parametrize("twin, trend, said", [
     ("warm-up", ("flattened", "none"), ""),
+    ("full", ("flattened",), ""),
     ("cache", ("flattened", "steps", "none"), ""),
     ("everything", ("steady",), "by many lines together"),
     ("sawtooth", ("none",), ""),

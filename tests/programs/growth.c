@@ -4,6 +4,7 @@
  * what is different:
  *
  *   warm-up      the line that keeps stops after a quarter of the device
+ *   full         it stops before the last seventh of the run
  *   cache        it fills a table at random keys and then replaces
  *   everything   four lines keep alike
  *   sawtooth     what it kept is all freed every 64th round
@@ -40,6 +41,12 @@ static CUresult warm_up(unsigned round)
 {
     CUdeviceptr kept;
     return round < 500 ? keeps(&kept, piece_bytes) : CUDA_SUCCESS;
+}
+
+static CUresult full(unsigned round)
+{
+    CUdeviceptr kept;
+    return round < 1500 ? keeps(&kept, piece_bytes) : CUDA_SUCCESS;
 }
 
 static CUresult cache(unsigned round)
@@ -96,8 +103,10 @@ static const struct {
     CUresult (*once)(unsigned round);
     unsigned rounds; /* then everything that is left and more is asked for */
 } modes[] = {
-    {"warm-up", warm_up, 2000},   {"cache", cache, 2000},     {"everything", everything, 100000},
-    {"sawtooth", sawtooth, 2000}, {"longer", longer, 100000}, {"load", load, 100000},
+    {"warm-up", warm_up, 2000},   {"full", full, 2000},
+    {"cache", cache, 2000},       {"everything", everything, 100000},
+    {"sawtooth", sawtooth, 2000}, {"longer", longer, 100000},
+    {"load", load, 100000},
 };
 
 static CUresult run(CUresult (*once)(unsigned round), unsigned rounds)
