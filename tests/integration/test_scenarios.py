@@ -119,12 +119,13 @@ def test_line_that_keeps_more_and_more_is_a_leak_and_the_victim_is_not(same, pro
     ("full", ("flattened",), ""),
     ("cache", ("flattened", "steps", "none"), ""),
     ("everything", ("steady",), "by many lines together"),
+    ("callers", ("steady",), "Live memory grew"),
     ("sawtooth", ("none",), ""),
     ("longer", ("steady",), ""),
     ("load", ("steady",), "loads more than fits, or it leaks"),
 ])
 def test_growth_that_is_no_leak_accuses_nobody(same, program, twin, trend, said):
-    if twin == "everything" and not has_own_frames(program):
+    if twin in ("everything", "callers") and not has_own_frames(program):
         pytest.skip("its lines look the same")
     report = same(program("growth"), twin).report
     assert report.code == "exhausted-by-process"
@@ -132,6 +133,8 @@ def test_growth_that_is_no_leak_accuses_nobody(same, program, twin, trend, said)
     assert report.series(largest)["trend"] in trend
     assert any(said in line for line in report.json["verdict"]["evidence"])
     assert "keeps more and more" not in report.text
+    if twin != "everything":
+        assert "not a leak of one line" not in report.text
 
 
 def test_leak_in_python_is_named_by_its_line_on_the_first_screen(host, python):
@@ -146,6 +149,18 @@ def test_leak_in_python_is_named_by_its_line_on_the_first_screen(host, python):
     assert f"leak (likely): {place}{leaks} step keeps more and more" in screen
     assert f"{place}{fails} step, where it failed, is not the cause" in report.text
     assert "loss.item()" in report.text
+
+
+def test_line_that_leaks_through_several_callers_is_one_line(host, python):
+    run = host(python, PROGRAMS_SOURCE / "leak_ways.py")
+    assert run.code == 0, run.stdout + run.stderr
+    allocates, leaks, fails = (line_of("leak_ways.py", f"# {word}")
+                               for word in ("allocates", "leaks", "fails"))
+    place = f"leak_ways.py:{allocates} allocate <- leak_ways.py:"
+    screen = " ".join(run.report.text.split("VERDICT")[0].split())
+    assert f"leak (likely): {place}{leaks} keeps keeps more and more" in screen
+    assert "different stacks, added up" in run.report.text
+    assert f"{place}{fails} uses, where it failed, is not the cause" in run.report.text
 
 
 def test_address_space_limit_is_named(same, program):

@@ -21,6 +21,10 @@ enum site {
     SITE_CUPY,
     SITE_NUMBA, /* _ctypes, then the interpreter; newest Python frame is numba's */
     SITE_JIT,   /* code in no module, then cuBLAS */
+    /* Through one function, alloc.py:12: model.py:3 keeps, of two callers, and model.py:7 uses. */
+    SITE_KEEPS_IN_TRAINING,
+    SITE_KEEPS_IN_EVALUATION,
+    SITE_USES,
     SITE_COUNT
 };
 
