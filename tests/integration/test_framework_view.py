@@ -99,6 +99,20 @@ def test_what_torch_has_switched_on_itself_is_not_advised(frameworks):
     assert "expandable_segments" not in advice and "large tensors first" in advice
 
 
+def test_what_the_program_told_torch_and_cupy_is_not_advised_again(frameworks):
+    report = frameworks("idle", "told", env=LOOK_ONLY).report
+    torch = said(report)
+    assert (torch["collects"], torch["limited"]) == ("on", "on")
+    assert torch["settings"] == "expandable_segments:False,garbage_collection_threshold:0.8"
+    advice = " ".join(report.json["verdict"]["advice"])
+    assert "garbage_collection_threshold" not in advice
+    assert "Keep a larger margin" in advice
+    report = frameworks("idle", env=LOOK_ONLY).report
+    assert (said(report)["collects"], said(report)["limited"]) == ("off", "off")
+    advice = " ".join(report.json["verdict"]["advice"])
+    assert "garbage_collection_threshold:0.8. It works together with a limit" in advice
+
+
 def test_torch_that_uses_all_it_has_is_no_fragmentation(frameworks):
     report = frameworks("own_in_use").report
     assert report.code == "exhausted-by-process"
