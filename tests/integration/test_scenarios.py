@@ -71,6 +71,17 @@ def test_other_process_that_nvml_hides_is_a_hidden_line(same, program, tmp_path)
     assert report.json["incomplete"]
 
 
+def test_owner_of_what_is_mapped_here_is_not_told_to_end(same, program, tmp_path):
+    report = same(program("ipc_full"), env={"GPUSIM_STATE": str(tmp_path / "state")}).report
+    assert report.code == "exhausted-by-others"
+    assert report.ledger()["others"] >= 10240 * MIB
+    verdict = report.json["verdict"]
+    assert any("10.00 GiB are mapped here (IPC)" in line for line in verdict["evidence"])
+    assert "uses 10.00 GiB of that itself, mapped by IPC" in verdict["advice"][0]
+    assert not any(line.startswith("End pid") for line in verdict["advice"])
+    assert "10.00 GiB are mapped here from outside" in report.text
+
+
 def test_half_empty_blocks_are_fragmentation(same, program):
     run = same(program("scenario_6"), "1024")
     report = run.reports[-1]  # the first, if any, tells of the end of the filling

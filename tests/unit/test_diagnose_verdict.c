@@ -332,6 +332,25 @@ static void an_unreadable_device_is_unexplained(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+/* The bytes are the other's, but ending it would take them from this process. */
+static void owner_of_what_is_mapped_here_is_not_to_be_ended(void **state)
+{
+    struct gos_evidence evidence;
+    struct gos_diagnosis diagnosis;
+    (void)state;
+    struct scene scene = {.others = 10752, .ask = 8192 * MIB, .by = SITE_APP};
+    scene_evidence(&scene, &evidence);
+    gos_diagnose(&evidence, &diagnosis);
+    assert_true(verdict_advises(&diagnosis.verdict, "End pid 4242"));
+    evidence.devices[0].live[GOS_KIND_IMPORTED].live_bytes = 6000 * MIB;
+    gos_diagnose(&evidence, &diagnosis);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_EXHAUSTED_BY_OTHERS);
+    assert_true(verdict_says(&diagnosis.verdict, "5.86 GiB are mapped here (IPC)"));
+    assert_true(verdict_advises(&diagnosis.verdict, "uses 5.86 GiB of that itself"));
+    assert_false(verdict_advises(&diagnosis.verdict, "End pid"));
+    gos_scratch_release(&evidence.scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +359,7 @@ int main(void)
         cmocka_unit_test(shortfall_is_what_was_asked_minus_what_is_free),
         cmocka_unit_test(recovery_learns_what_a_step_could_give_back),
         cmocka_unit_test(the_next_rule_that_applies_is_the_runner_up),
+        cmocka_unit_test(owner_of_what_is_mapped_here_is_not_to_be_ended),
         cmocka_unit_test(a_snapshot_accuses_nobody),
         cmocka_unit_test(an_unreadable_device_is_unexplained),
     };
