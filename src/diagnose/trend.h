@@ -56,8 +56,8 @@ enum gos_trend {
 enum gos_trend gos_trend_of(const uint64_t *at, const uint64_t *bytes, size_t count);
 
 /*
- * The median slope over the last quarter and no fewer than five points, in bytes for each `per` of the clock;
- * 0 when it does not rise, or with fewer than two points.
+ * The median slope over the last quarter and no fewer than five points, in bytes for each `per` of
+ * the clock; 0 when it does not rise, or with fewer than two points.
  */
 uint64_t gos_trend_pace(const uint64_t *at, const uint64_t *bytes, size_t count, uint64_t per);
 

@@ -6,6 +6,7 @@ import pytest
 
 from hosts import MIB, PROGRAMS, ROOT
 from test_flush import outcomes, pythons, the_step
+from test_verdicts import worked_example
 
 HOST = ROOT / "tests" / "programs" / "framework_host.py"
 PATIENT = {"STUBS": str(PROGRAMS), "GPUOOMSHIM_FRAMEWORK_BUDGET": "20s"}
@@ -66,7 +67,10 @@ def test_pieces_that_live_blocks_pin_are_no_cache_that_could_be_given_back(frame
     assert said(report)["releasable_bytes"] == 0
     fragmentation = report.device()["fragmentation"]
     assert fragmentation["framework_stuck_bytes"] == 30 * 510 * MIB
-    assert fragmentation["framework_permille"] == 1000
+    pieces, unused, share = worked_example()["frameworks"]
+    assert fragmentation["framework_stuck_bytes"] == pieces * MIB
+    assert fragmentation["framework_idle_bytes"] == unused * MIB
+    assert fragmentation["framework_permille"] == int(share * 10)
 
 
 @gil_or_not

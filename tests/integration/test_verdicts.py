@@ -172,7 +172,7 @@ def test_stub_of_the_toolkit_is_named_with_its_path(host, program, tmp_path):
 def worked_example():
     """The numbers of README.md's table: name to (pieces, unused, share)."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (device blocks|pools) \|.*\| (\d+) MiB \| (\d+) MiB \| ([\d.]+) % \|$",
+    rows = re.findall(r"^\| ([a-z ]+) \|.*\| (\d+) MiB \| (\d+) MiB \| ([\d.]+) % \|$",
                       text, re.MULTILINE)
     return {name: (int(pieces), int(unused), float(share)) for name, pieces, unused, share in rows}
 

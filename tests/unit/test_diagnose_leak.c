@@ -303,7 +303,8 @@ static void function_that_all_comes_through_is_not_accused_for_one_caller(void *
     begin_ways(steady, comes_and_goes, steady, SITE_USES);
     assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
     assert_true(verdict_says(&diagnosis.verdict, "by many lines together"));
-    assert_true(verdict_says(&diagnosis.verdict, "Most by alloc.py:12 allocate <- model.py:3 keeps"));
+    assert_true(
+        verdict_says(&diagnosis.verdict, "Most by alloc.py:12 allocate <- model.py:3 keeps"));
 }
 
 static void stacks_that_read_the_same_are_not_called_many_lines(void **state)
