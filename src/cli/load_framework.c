@@ -48,6 +48,8 @@ static void load_framework(struct gos_framework_evidence *framework, const json_
     framework->settings = text_or_none(from, "settings");
     framework->expandable = load_state(from, "expandable_segments");
     framework->max_split = load_state(from, "max_split");
+    framework->collects = load_state(from, "collects");
+    framework->limited = load_state(from, "limited");
     framework->in_driver_pools = gos_value_bool(from, "in_driver_pools");
     framework->pinned_free_count = gos_value_number(from, "pinned_free_count", 0);
     framework->is_late = gos_value_bool(from, "late");

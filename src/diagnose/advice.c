@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "framework.h"
 #include "holder.h"
 #include "setting.h"
 #include "wording.h"
@@ -26,6 +27,25 @@ static bool is_set(const struct gos_situation *s, const char *name)
     return gos_setting_get(s->evidence, name) != NULL;
 }
 
+static enum gos_setting_state limit_of(const struct gos_situation *s, const char *library)
+{
+    const struct gos_framework_evidence *framework =
+        gos_framework_find(s->evidence, library, (uint32_t)s->diagnosis->device);
+    return framework ? framework->limited : GOS_SETTING_UNKNOWN;
+}
+
+/* torch heeds its threshold only where it has a limit. */
+static void advise_torch_threshold(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    const char *limit = limit_of(s, "torch") == GOS_SETTING_ON
+                            ? ""
+                            : " It works together with a limit: "
+                              "torch.cuda.set_per_process_memory_fraction(0.95).";
+    gos_verdict_advise(
+        verdict,
+        gos_wording(s->evidence, "%s%s", torch_item(s, "garbage_collection_threshold:0.8"), limit));
+}
+
 static void advise_torch(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     gos_verdict_advise(
@@ -33,17 +53,41 @@ static void advise_torch(const struct gos_situation *s, struct gos_verdict *verd
         gos_wording(s->evidence, "Call torch.cuda.empty_cache() before %s needs the memory.",
                     strcmp(s->requester, "torch") == 0 ? "this point"
                                                        : gos_situation_requester(s)));
-    gos_verdict_advise(verdict, "Keep a margin for the others: "
-                                "torch.cuda.set_per_process_memory_fraction(0.95).");
-    if (!gos_setting_torch_has(s->evidence, "garbage_collection_threshold"))
-        gos_verdict_advise(verdict, torch_item(s, "garbage_collection_threshold:0.8"));
+    gos_verdict_advise(verdict, limit_of(s, "torch") == GOS_SETTING_ON
+                                    ? "Keep a larger margin for the others: lower what is given to "
+                                      "torch.cuda.set_per_process_memory_fraction."
+                                    : "Keep a margin for the others: "
+                                      "torch.cuda.set_per_process_memory_fraction(0.95).");
+    if (!gos_setting_torch_collects(s->evidence))
+        advise_torch_threshold(s, verdict);
 }
 
 static void advise_cupy(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     gos_verdict_advise(verdict, "Call cupy.get_default_memory_pool().free_all_blocks() first.");
-    if (!is_set(s, "CUPY_GPU_MEMORY_LIMIT"))
+    if (is_set(s, "CUPY_GPU_MEMORY_LIMIT") || limit_of(s, "cupy") == GOS_SETTING_ON)
+        gos_verdict_advise(verdict, "Lower the limit of its pool.");
+    else
         gos_verdict_advise(verdict, "Limit its pool: CUPY_GPU_MEMORY_LIMIT=80%.");
+}
+
+/* JAX does not start when both names are set; every version knows the older one. */
+static void advise_jax_share(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    static const char *const names[] = {"XLA_CLIENT_MEM_FRACTION",
+                                        "XLA_PYTHON_CLIENT_MEM_FRACTION"};
+    for (size_t i = 0; i < 2; i++) {
+        bool late = gos_setting_late(s->evidence, names[i]) != NULL;
+        if (!late && !is_set(s, names[i]))
+            continue;
+        gos_verdict_advise(verdict, gos_wording(s->evidence,
+                                                late ? "Set %s before CUDA is first used: it came "
+                                                       "too late to be read."
+                                                     : "Lower %s.",
+                                                names[i]));
+        return;
+    }
+    gos_verdict_advise(verdict, "Or give it a share: XLA_PYTHON_CLIENT_MEM_FRACTION=0.6.");
 }
 
 static void advise_jax(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -51,10 +95,7 @@ static void advise_jax(const struct gos_situation *s, struct gos_verdict *verdic
     if (!gos_setting_is_off(s->evidence, "XLA_PYTHON_CLIENT_PREALLOCATE"))
         gos_verdict_advise(verdict, "Do not let JAX take the device in advance: "
                                     "XLA_PYTHON_CLIENT_PREALLOCATE=false.");
-    if (!is_set(s, "XLA_PYTHON_CLIENT_MEM_FRACTION"))
-        gos_verdict_advise(verdict, "Or give it a share: XLA_PYTHON_CLIENT_MEM_FRACTION=0.6.");
-    else
-        gos_verdict_advise(verdict, "Lower XLA_PYTHON_CLIENT_MEM_FRACTION.");
+    advise_jax_share(s, verdict);
 }
 
 static void advise_tensorflow(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -92,8 +133,11 @@ void gos_advise_torch_pieces(const struct gos_situation *s, struct gos_verdict *
 {
     if (!gos_setting_torch_expandable(s->evidence))
         gos_verdict_advise(verdict, torch_item(s, "expandable_segments:True"));
-    else if (!gos_setting_torch_has(s->evidence, "garbage_collection_threshold"))
-        gos_verdict_advise(verdict, torch_item(s, "garbage_collection_threshold:0.8"));
+    else if (!gos_setting_torch_collects(s->evidence))
+        advise_torch_threshold(s, verdict);
+    else if (limit_of(s, "torch") == GOS_SETTING_OFF)
+        gos_verdict_advise(verdict, "Call torch.cuda.set_per_process_memory_fraction(0.95): "
+                                    "without a limit torch does not heed its threshold.");
     else
         gos_verdict_advise(verdict, "See what its segments hold: torch.cuda.memory_summary().");
 }

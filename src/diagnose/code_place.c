@@ -63,6 +63,35 @@ void gos_code_put_python(struct gos_text *text, const struct gos_python_frame *f
         put_lines(text, frames, count, limit, true);
 }
 
+static const struct gos_python_frame *next_own_line(const struct gos_site *site, uint32_t *at)
+{
+    while (*at < site->python_count && gos_code_is_installed(&site->python[*at]))
+        ++*at;
+    return *at < site->python_count ? &site->python[(*at)++] : NULL;
+}
+
+static bool is_same_line(const struct gos_python_frame *one, const struct gos_python_frame *other)
+{
+    return one->line == other->line && strcmp(file_of(one), file_of(other)) == 0;
+}
+
+bool gos_code_same_lines(const struct gos_site *one, const struct gos_site *other, unsigned limit)
+{
+    uint32_t at = 0;
+    uint32_t other_at = 0;
+    unsigned same = 0;
+    while (same < limit) {
+        const struct gos_python_frame *line = next_own_line(one, &at);
+        const struct gos_python_frame *other_line = next_own_line(other, &other_at);
+        if (!line && !other_line)
+            break;
+        if (!line || !other_line || !is_same_line(line, other_line))
+            return false;
+        same++;
+    }
+    return same > 0;
+}
+
 void gos_code_put_tag(struct gos_text *text, const char *tag)
 {
     if (tag)

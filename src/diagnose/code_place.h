@@ -24,6 +24,12 @@ bool gos_code_is_installed(const struct gos_python_frame *frame);
 void gos_code_put_python(struct gos_text *text, const struct gos_python_frame *frames,
                          uint32_t count, unsigned limit);
 
+/*
+ * Do both have their newest `limit` lines in common, of what is not installed
+ * (or, with fewer, all that they have)?  Not without any.
+ */
+bool gos_code_same_lines(const struct gos_site *one, const struct gos_site *other, unsigned limit);
+
 /* "[kv-cache]", after a space where something is there already; nothing for NULL. */
 void gos_code_put_tag(struct gos_text *text, const char *tag);
 

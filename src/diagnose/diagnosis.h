@@ -170,7 +170,8 @@ struct gos_diagnosis {
     const struct gos_evidence *evidence;
     struct gos_mismatch mismatches[GOS_MISMATCH_MAX]; /* the most telling first */
     size_t mismatch_count;
-    int device; /* ordinal that the verdict is about, -1 for the host */
+    size_t driver_mismatch_count; /* so many of them, the first, are about the driver */
+    int device;                   /* ordinal that the verdict is about, -1 for the host */
     struct gos_ledger ledgers[GOS_DEVICE_MAX]; /* of the devices that are present */
     struct gos_fragmentation fragmentation[GOS_DEVICE_MAX];
     struct gos_verdict verdict;

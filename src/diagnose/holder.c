@@ -119,14 +119,19 @@ static bool is_ambiguous(const struct gos_evidence *evidence, uint32_t id, unsig
     return false;
 }
 
+const char *gos_holder_line_words(struct gos_evidence *evidence, uint32_t id, unsigned lines)
+{
+    char words[WORDS_BYTES] = "";
+    put_site(words, id, lines);
+    return words[0] ? gos_wording(evidence, "%s", words) : "";
+}
+
 const char *gos_holder_site_words(struct gos_evidence *evidence, uint32_t id)
 {
-    char words[WORDS_BYTES];
     unsigned limit = 1;
     while (limit < GOS_CODE_LINES_MAX && is_ambiguous(evidence, id, limit))
         limit++;
-    put_site(words, id, limit);
-    return words[0] ? gos_wording(evidence, "%s", words) : "";
+    return gos_holder_line_words(evidence, id, limit);
 }
 
 const char *gos_holder_use_words(struct gos_evidence *evidence, const struct gos_site_use *use)

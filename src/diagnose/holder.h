@@ -23,6 +23,9 @@ const char *gos_holder_of_request(const struct gos_request *request);
  */
 const char *gos_holder_site_words(struct gos_evidence *evidence, uint32_t site);
 
+/* The same of so many frames of its own code, whoever else has them. */
+const char *gos_holder_line_words(struct gos_evidence *evidence, uint32_t site, unsigned lines);
+
 /* "4.00 GiB in 3 allocations", "about 4.00 GiB" where it is an estimate. */
 const char *gos_holder_use_words(struct gos_evidence *evidence, const struct gos_site_use *use);
 

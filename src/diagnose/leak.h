@@ -11,6 +11,13 @@
  *   in three of four intervals in which it grew, something was freed: the rest
  *     came and went meanwhile.  Without that it is UNFREED: from outside, loading
  *     more than fits looks the same, so nobody is accused.
+ * One line of Python may be reached in several ways, each a site: where no site
+ * alone is a leak, sites that have their newest lines in common (their whole
+ * Python stack, else three lines of their own code, two, one) are added up and
+ * put to the same test, if each of them grew and what failed is none that did
+ * not: else it is a function that all memory comes through, and its callers are
+ * the lines.
+ *
  * Failing the site's share, with the device as a whole or several sites STEADY,
  * it is growth OF_MANY: a bigger model, longer sequences, larger batches.
  *
@@ -20,6 +27,8 @@
  */
 #ifndef GOS_DIAGNOSE_LEAK_H
 #define GOS_DIAGNOSE_LEAK_H
+
+#include <stdbool.h>
 
 #include "../observe/evidence.h"
 #include "trend.h"
@@ -34,20 +43,28 @@ enum gos_growth_kind {
 struct gos_leak {
     enum gos_growth_kind kind;
     const struct gos_growth_series *device;
-    const struct gos_growth_series *site; /* that grew most; NULL: NONE */
+    const struct gos_growth_series *site; /* that grew most, may be `sum`; NULL: NONE */
     const struct gos_growth_series *next; /* OF_MANY: that grew second, may be NULL */
     uint64_t grown_bytes;                 /* by the site, or OF_MANY by the device */
-    uint32_t
-        share_permille; /* of the site in the device's growth in the later half, at most 1000 */
+    /* Of the site in the device's growth in the later half, at most 1000. */
+    uint32_t share_permille;
+    unsigned lines;               /* that the sites of `sum` have in common; 0: one site */
+    size_t way_count;             /* so many sites */
+    struct gos_growth_series sum; /* bears the number of the site that grew most */
+    uint64_t sum_bytes[GOS_TREND_POINTS_MOST];
 };
 
+/* Not to be copied: it points into itself. */
 void gos_leak_find(const struct gos_evidence *evidence, uint32_t device, uint64_t missing_bytes,
                    struct gos_leak *leak);
+
+/* Is it the one that grew, or of those that were added up? */
+bool gos_leak_has(const struct gos_leak *leak, uint32_t site);
 
 enum gos_trend gos_leak_trend(const struct gos_growth *growth,
                               const struct gos_growth_series *series);
 
-/* Growth in the later half, for each thousand allocations. */
+/* Growth in the last quarter, for each thousand allocations. */
 uint64_t gos_leak_pace(const struct gos_growth *growth, const struct gos_growth_series *series);
 
 /* NULL when the site held nothing there, or is not among those that were looked at. */

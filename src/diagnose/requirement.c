@@ -219,6 +219,65 @@ static const char *kernel_version(const struct gos_evidence *evidence)
     return kernel[0] ? kernel : version_of(next_version(evidence, GOS_VERSION_DRIVER, NULL));
 }
 
+/* --- one library, loaded twice --- */
+
+/* "12" and "12.8.90" may be the same: so far as both are known. */
+static bool are_apart(const char *a, const char *b)
+{
+    struct release left = parse(a), right = parse(b);
+
+    for (size_t i = 0; i < left.count && i < right.count; i++)
+        if (left.parts[i] != right.parts[i])
+            return true;
+    return false;
+}
+
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) : 0;
+}
+
+static bool are_in_one_folder(const struct gos_version *a, const struct gos_version *b)
+{
+    size_t length = folder_length(a->path);
+
+    return length == folder_length(b->path) && strncmp(a->path, b->path, length) == 0;
+}
+
+static bool is_precise(const struct gos_version *version)
+{
+    return parse(release_of(version)).count == PARTS;
+}
+
+static bool fit_together(const struct gos_version *a, const struct gos_version *b)
+{
+    if (are_apart(release_of(a), release_of(b)))
+        return false;
+    return are_in_one_folder(a, b) || (is_precise(a) && is_precise(b));
+}
+
+/* The first file against each that follows: one line tells it. */
+static void check_family(struct check *check, const char *name, const char *prefix)
+{
+    const struct gos_version *first = next_version(check->evidence, prefix, NULL);
+    const struct gos_version *other = first;
+
+    while (other && (other = next_version(check->evidence, prefix, other)) != NULL)
+        if (!fit_together(first, other))
+            break;
+    if (!other)
+        return;
+    report(check,
+           gos_wording(check->evidence, "%s is loaded from two places: %s (%s), %s (%s)", name,
+                       release_of(first), first->path, release_of(other), other->path),
+           gos_wording(check->evidence,
+                       "Let only one %s be found: look at LD_LIBRARY_PATH, and at packages that "
+                       "bring their own.",
+                       name));
+}
+
 void gos_requirements_check(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis)
 {
     struct check check = {.evidence = evidence,
@@ -233,4 +292,8 @@ void gos_requirements_check(struct gos_evidence *evidence, struct gos_diagnosis 
     check_compat(&check);
     check_releases(&check, "libcudart");
     check_releases(&check, GOS_VERSION_TORCH_CUDA);
+    diagnosis->driver_mismatch_count = diagnosis->mismatch_count;
+    check_family(&check, "cuDNN", "libcudnn");
+    check_family(&check, "NCCL", "libnccl.so");
+    check_family(&check, "cuBLAS", "libcublas");
 }

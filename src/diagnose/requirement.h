@@ -23,7 +23,12 @@ const char *gos_requirement_driver(const char *cuda_release);
 /* Is version a ("470.57.02") older than b?  Missing parts are 0; what is not a number is equal. */
 bool gos_requirement_is_older(const char *a, const char *b);
 
-/* Fill the diagnosis' mismatches from evidence->versions; the most telling first. */
+/*
+ * Fill the diagnosis' mismatches from evidence->versions; the most telling
+ * first: those about the driver.  Then each of cuDNN, NCCL and cuBLAS of which
+ * files of different versions are loaded, as far as both versions are known, or
+ * files of different folders where they are not known that far.
+ */
 void gos_requirements_check(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis);
 
 #endif

@@ -72,6 +72,11 @@ void gos_verdict_say_others(const struct gos_situation *situation, struct gos_ve
 
 /* rule_leak.c: beside a verdict of another code that one line keeps more and more; else nothing. */
 void gos_verdict_say_leak(const struct gos_situation *situation, struct gos_verdict *verdict);
+/*
+ * rule_request.c: that the size lies within a page of 2^31 or 2^32, but not on
+ * it, where the verdict is about memory that ran out; else nothing.
+ */
+void gos_verdict_say_shape(const struct gos_situation *situation, struct gos_verdict *verdict);
 
 /* rule_leak.c: that memory grew, where it is no leak's verdict; nothing when it did not. */
 void gos_verdict_say_growth(const struct gos_situation *situation, struct gos_verdict *verdict);

@@ -185,7 +185,7 @@ bool gos_rule_driver_or_context(const struct gos_situation *s, struct gos_verdic
                                              gos_cuda_error_name(sticky)));
     say_mismatches(s, verdict);
     say_loaded(s, verdict);
-    if (!is_about_versions(result) || s->diagnosis->mismatch_count == 0)
+    if (!is_about_versions(result) || s->diagnosis->driver_mismatch_count == 0)
         gos_verdict_advise(verdict, advice_for(s, result));
     return true;
 }
@@ -199,7 +199,7 @@ bool gos_rule_first_allocation(const struct gos_situation *s, struct gos_verdict
     bool is_first = s->evidence->allocated_count == 0;
     bool short_of_device = s->on_device && s->missing_bytes > 0;
     if (!s->out_of_memory || !is_first || short_of_device || s->on_host ||
-        s->diagnosis->mismatch_count == 0)
+        s->diagnosis->driver_mismatch_count == 0)
         return false;
     verdict->code = GOS_VERDICT_DRIVER_OR_CONTEXT;
     verdict->confidence = GOS_CONFIDENCE_LIKELY;

@@ -118,6 +118,11 @@ static void say_shares(const struct gos_situation *s, struct gos_verdict *verdic
 {
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_processes(s, verdict);
+    if (s->imported_bytes)
+        gos_verdict_say(verdict, gos_wording(s->evidence,
+                                             "Of that, %s are mapped here (IPC): this process "
+                                             "uses them itself.",
+                                             amount(s, s->imported_bytes)));
     if (line_bytes(s, GOS_LEDGER_CHILDREN))
         gos_verdict_say(verdict, gos_wording(s->evidence, "Own children together: %s.",
                                              amount(s, line_bytes(s, GOS_LEDGER_CHILDREN))));
@@ -148,7 +153,13 @@ static const char *other_device(const struct gos_situation *s)
 static void advise_neighbours(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_process_evidence *largest = next_neighbour(s, NULL);
-    if (largest && largest->zombie)
+    if (s->imported_bytes)
+        gos_verdict_advise(verdict, gos_wording(s->evidence,
+                                                "This process uses %s of that itself, mapped by "
+                                                "IPC: free it where it was made, once it is closed "
+                                                "here; do not end its owner.",
+                                                amount(s, s->imported_bytes)));
+    else if (largest && largest->zombie)
         gos_verdict_advise(verdict, gos_wording(s->evidence,
                                                 "Reap pid %u: its parent has to wait for it, or "
                                                 "has to end.",

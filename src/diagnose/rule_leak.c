@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../track/site.h"
+#include "code_place.h"
 #include "holder.h"
 #include "leak.h"
 #include "library.h"
@@ -17,6 +18,14 @@ static const char *site_words(const struct gos_situation *s, uint32_t site)
 {
     const char *words = gos_holder_site_words(s->evidence, site);
     return words[0] ? words : "a line without a name";
+}
+
+/* As few of its lines as all ways to it have in common. */
+static const char *suspect_words(const struct gos_situation *s, const struct gos_leak *leak)
+{
+    if (leak->lines == 0 || leak->lines > GOS_CODE_LINES_MAX)
+        return site_words(s, leak->site->site);
+    return gos_holder_line_words(s->evidence, leak->site->site, leak->lines);
 }
 
 /* Between the first sample and now. */
@@ -56,6 +65,16 @@ static void say_pace(const struct gos_situation *s, const struct gos_leak *leak,
                                     amount(s, pace), rest));
 }
 
+static void say_ways(const struct gos_situation *s, const struct gos_leak *leak,
+                     struct gos_verdict *verdict)
+{
+    if (leak->lines)
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence,
+                                    "It is reached by %zu different stacks, added up here.",
+                                    leak->way_count));
+}
+
 static void say_share(const struct gos_situation *s, const struct gos_leak *leak,
                       struct gos_verdict *verdict)
 {
@@ -74,7 +93,7 @@ static void say_victim(const struct gos_situation *s, const struct gos_leak *lea
     uint32_t victim = s->request->site;
     const char *words = gos_holder_site_words(s->evidence, victim);
     const struct gos_growth_series *series = gos_leak_series(growth, victim, leak->site->device);
-    if (victim == leak->site->site || !words[0] ||
+    if (gos_leak_has(leak, victim) || !words[0] ||
         (series && gos_leak_trend(growth, series) == GOS_TREND_STEADY))
         return;
     uint64_t held = series ? series->live_bytes[growth->moment_count - 1] : 0;
@@ -92,7 +111,7 @@ static void advise(const struct gos_situation *s, const struct gos_leak *leak,
     gos_verdict_advise(verdict, gos_wording(s->evidence,
                                             "Look at %s: what it allocates is kept (in a list, a "
                                             "cache, a closure). Free it, or bound it.",
-                                            site_words(s, leak->site->site)));
+                                            suspect_words(s, leak)));
     if (site && site->python_count)
         gos_verdict_advise(verdict, "In a training loop keep numbers, not tensors with their "
                                     "graph: loss.item(), tensor.detach().cpu().");
@@ -145,8 +164,9 @@ bool gos_rule_leak(const struct gos_situation *s, struct gos_verdict *verdict)
     verdict->code = GOS_VERDICT_LEAK;
     verdict->confidence = GOS_CONFIDENCE_LIKELY;
     verdict->summary = gos_wording(s->evidence, "%s keeps more and more: it grew steadily %s.",
-                                   site_words(s, leak.site->site), course(s, leak.site));
+                                   suspect_words(s, &leak), course(s, leak.site));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
+    say_ways(s, &leak, verdict);
     say_pace(s, &leak, verdict);
     say_share(s, &leak, verdict);
     say_victim(s, &leak, verdict);
@@ -181,13 +201,21 @@ void gos_verdict_say_leak(const struct gos_situation *s, struct gos_verdict *ver
                                        site_words(s, leak.site->site), held_words(s, leak.site)));
 }
 
-static const char *largest_growers(const struct gos_situation *s, const struct gos_leak *leak)
+/* Two stacks that read the same are no two lines. */
+static void say_many(const struct gos_situation *s, const struct gos_leak *leak,
+                     struct gos_verdict *verdict)
 {
     const char *first = site_words(s, leak->site->site);
     const char *second = leak->next ? site_words(s, leak->next->site) : first;
+    const char *grew = gos_wording(s->evidence, "Live memory grew %s", course(s, leak->device));
     if (strcmp(first, second) == 0)
-        return first;
-    return gos_wording(s->evidence, "%s, %s", first, second);
+        gos_verdict_say(verdict, gos_wording(s->evidence, "%s, most by %s.", grew, first));
+    else
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence,
+                                    "%s, by many lines together: larger work, not a leak of one "
+                                    "line. Most by %s, %s.",
+                                    grew, first, second));
 }
 
 void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -195,15 +223,11 @@ void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *v
     struct gos_leak leak;
     find(s, &leak);
     if (leak.kind == GOS_GROWTH_OF_MANY)
-        gos_verdict_say(verdict,
-                        gos_wording(s->evidence,
-                                    "Live memory grew %s, by many lines together: larger work, "
-                                    "not a leak of one line. Most by %s.",
-                                    course(s, leak.device), largest_growers(s, &leak)));
+        say_many(s, &leak, verdict);
     if (leak.kind == GOS_GROWTH_UNFREED)
         gos_verdict_say(verdict,
                         gos_wording(s->evidence,
                                     "%s grew steadily %s while hardly anything was freed: it "
                                     "loads more than fits, or it leaks.",
-                                    site_words(s, leak.site->site), course(s, leak.site)));
+                                    suspect_words(s, &leak), course(s, leak.site)));
 }

@@ -5,6 +5,7 @@
 #include "wording.h"
 
 #define NEAR_BYTES (16ull << 20)
+#define PAGE_BYTES 4096
 /* Nothing that anybody builds: a petabyte. */
 #define ABSURD_BYTES (1ull << 50)
 
@@ -45,10 +46,14 @@ static void say_earlier_error(const struct gos_situation *s, struct gos_verdict 
     }
 }
 
+static uint64_t away_from(uint64_t bytes, uint64_t power)
+{
+    return bytes > power ? bytes - power : power - bytes;
+}
+
 static bool is_near(uint64_t bytes, uint64_t power)
 {
-    uint64_t away = bytes > power ? bytes - power : power - bytes;
-    return away <= NEAR_BYTES;
+    return away_from(bytes, power) <= NEAR_BYTES;
 }
 
 /* What the number looks like to somebody who has seen many of them. */
@@ -149,4 +154,28 @@ bool gos_rule_larger_than_empty(const struct gos_situation *s, struct gos_verdic
                              "modules.");
     gos_verdict_advise(verdict, "Ask for less at once: smaller buffers, or several devices.");
     return true;
+}
+
+static bool just_misses(uint64_t bytes, uint64_t power)
+{
+    return bytes != power && away_from(bytes, power) <= PAGE_BYTES;
+}
+
+/* Today's devices hold such a size, so it may be meant: a hint, not a verdict. */
+void gos_verdict_say_shape(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    uint64_t bytes = s->asked_bytes;
+    bool ran_out = verdict->code == GOS_VERDICT_EXHAUSTED_BY_PROCESS ||
+                   verdict->code == GOS_VERDICT_EXHAUSTED_BY_OTHERS ||
+                   verdict->code == GOS_VERDICT_LEAK;
+    bool at_31 = just_misses(bytes, 1ull << 31);
+    if (!ran_out || (!at_31 && !just_misses(bytes, 1ull << 32)))
+        return;
+    gos_verdict_say(verdict, gos_wording(s->evidence,
+                                         "The request of %llu = 0x%llx bytes lies just beside "
+                                         "2^%d: perhaps a size that wrapped around.",
+                                         (unsigned long long)bytes, (unsigned long long)bytes,
+                                         at_31 ? 31 : 32));
+    gos_verdict_advise(verdict, "Check how the size was computed: it lies just beside a limit of "
+                                "32-bit numbers.");
 }

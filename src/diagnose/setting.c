@@ -91,11 +91,24 @@ static const char *value_in(const char *list, const char *key)
     return NULL;
 }
 
+/* torch's own word, which is the same for all devices. */
+static const struct gos_framework_evidence *torch_view(const struct gos_evidence *evidence)
+{
+    for (size_t i = 0; i < evidence->framework_count; i++)
+        if (strcmp(evidence->frameworks[i].name, "torch") == 0)
+            return &evidence->frameworks[i];
+    return NULL;
+}
+
+/* torch's own word first: a program may have set it from inside, which leaves no variable. */
 static const char *torch_value(const struct gos_evidence *evidence, const char *key)
 {
-    for (size_t i = 0; i < 2; i++) {
-        const char *list = gos_setting_get(evidence, torch_names[i]);
-        const char *value = list ? value_in(list, key) : NULL;
+    const struct gos_framework_evidence *torch = torch_view(evidence);
+    const char *lists[] = {torch ? torch->settings : NULL,
+                           gos_setting_get(evidence, torch_names[0]),
+                           gos_setting_get(evidence, torch_names[1])};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const char *value = lists[i] ? value_in(lists[i], key) : NULL;
         if (value)
             return value;
     }
@@ -117,21 +130,20 @@ static bool torch_holds_physical(const struct gos_evidence *evidence)
     return false;
 }
 
-/* torch's own word, which is the same for all devices. */
-static const struct gos_framework_evidence *torch_view(const struct gos_evidence *evidence)
-{
-    for (size_t i = 0; i < evidence->framework_count; i++)
-        if (strcmp(evidence->frameworks[i].name, "torch") == 0)
-            return &evidence->frameworks[i];
-    return NULL;
-}
-
 bool gos_setting_torch_splits_are_limited(const struct gos_evidence *evidence)
 {
     const struct gos_framework_evidence *torch = torch_view(evidence);
     if (torch && torch->max_split != GOS_SETTING_UNKNOWN)
         return torch->max_split == GOS_SETTING_ON;
     return torch_value(evidence, "max_split_size_mb") != NULL;
+}
+
+bool gos_setting_torch_collects(const struct gos_evidence *evidence)
+{
+    const struct gos_framework_evidence *torch = torch_view(evidence);
+    if (torch && torch->collects != GOS_SETTING_UNKNOWN)
+        return torch->collects == GOS_SETTING_ON;
+    return torch_value(evidence, "garbage_collection_threshold") != NULL;
 }
 
 bool gos_setting_torch_expandable(const struct gos_evidence *evidence)

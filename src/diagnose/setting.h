@@ -25,14 +25,17 @@ bool gos_setting_is_off(const struct gos_evidence *evidence, const char *name);
 const char *gos_setting_late(const struct gos_evidence *evidence, const char *name);
 
 /*
- * The value of `key` in PyTorch's allocator configuration
- * (PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF: "key:value,key:value"): true
+ * The value of `key` in PyTorch's allocator configuration, as torch says or by
+ * environment (PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF: "key:value,key:value"): true
  * when it is there at all.
  */
 bool gos_setting_torch_has(const struct gos_evidence *evidence, const char *key);
 
 /* max_split_size is limited, as torch says or by configuration. */
 bool gos_setting_torch_splits_are_limited(const struct gos_evidence *evidence);
+
+/* garbage_collection_threshold is set, as torch says or by configuration. */
+bool gos_setting_torch_collects(const struct gos_evidence *evidence);
 
 /*
  * expandable_segments is on, as torch says, by configuration or because its

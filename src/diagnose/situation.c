@@ -85,9 +85,11 @@ static void reckon_sources(struct gos_situation *s)
         s->ledger->own_bytes - line_bytes(s, GOS_LEDGER_CONTEXT) - line_bytes(s, GOS_LEDGER_HELD);
     s->neighbours_bytes = line_bytes(s, GOS_LEDGER_CHILDREN) + line_bytes(s, GOS_LEDGER_OTHERS);
     s->hidden_bytes = credible_hidden(s);
+    s->imported_bytes = gos_lesser(s->device->live[GOS_KIND_IMPORTED].live_bytes,
+                                   gos_plus(s->neighbours_bytes, s->hidden_bytes));
     /* The limit is this process' own: what others hold, or gave back, does not move it. */
     if (s->request->refusal == GOS_REFUSAL_LIMIT)
-        s->neighbours_bytes = s->hidden_bytes = 0;
+        s->neighbours_bytes = s->imported_bytes = s->hidden_bytes = 0;
 }
 
 static void reckon_device(struct gos_situation *s)

@@ -59,6 +59,7 @@ struct gos_situation {
     uint64_t stuck_bytes;      /* unused parts of shared blocks */
     uint64_t tracked_bytes;    /* this process, without its context and the reserve */
     uint64_t neighbours_bytes; /* children and others, with a number */
+    uint64_t imported_bytes;   /* of what others hold, mapped here (IPC) */
     uint64_t hidden_bytes;     /* of the hidden line, what another process could be */
 };
 

@@ -11,6 +11,9 @@
 #define TREND_DEVIATIONS_SQUARED (3.3 * 3.3)
 #define STEPS_DEVIATIONS_SQUARED (2.6 * 2.6)
 #define LATER_SHARE (2.0 / 3.0)
+#define SLOW_SHARE (1.0 / 2.0)
+#define CHANCE_OF_LULL 0.01
+#define LATELY_LEAST 5
 
 struct points {
     const uint64_t *at;
@@ -18,16 +21,26 @@ struct points {
     size_t count;
 };
 
+static struct points without(struct points points, size_t skip)
+{
+    return (struct points){points.at + skip, points.bytes + skip, points.count - skip};
+}
+
 static struct points newest(const uint64_t *at, const uint64_t *bytes, size_t count)
 {
     size_t skip = count > POINTS ? count - POINTS : 0;
-    return (struct points){at + skip, bytes + skip, count - skip};
+    return without((struct points){at, bytes, count}, skip);
 }
 
 static struct points later_half(struct points points)
 {
-    size_t skip = points.count / 2;
-    return (struct points){points.at + skip, points.bytes + skip, points.count - skip};
+    return without(points, points.count / 2);
+}
+
+static struct points last_quarter(struct points points)
+{
+    size_t most = points.count / 4 > LATELY_LEAST ? points.count / 4 : LATELY_LEAST;
+    return without(points, points.count > most ? points.count - most : 0);
 }
 
 /* Exact: the difference of two sizes fits. */
@@ -146,10 +159,33 @@ static double median_slope(struct points points)
     return (slopes[(count - 1) / 2] + slopes[count / 2]) / 2;
 }
 
+static bool is_slow(const struct points *points, size_t to, double pace)
+{
+    double passed = (double)(points->at[to] - points->at[to - 1]);
+    return change(points, to - 1, to) < SLOW_SHARE * pace * passed;
+}
+
+/* Of so many slow intervals at the end, by how usual such were before. */
+static double chance_of_lull(const struct points *points, double pace)
+{
+    size_t last = points->count - 1;
+    while (last > 0 && is_slow(points, last, pace))
+        last--;
+    size_t slow = 0;
+    for (size_t i = 1; i <= last; i++)
+        slow += is_slow(points, i, pace);
+    double chance = 1;
+    for (size_t i = last + 1; i < points->count; i++)
+        chance *= (double)(slow + 1) / (double)(last + 2);
+    return chance;
+}
+
 static bool goes_on(struct points points)
 {
+    double pace = median_slope(points);
     double later = median_slope(later_half(points));
-    return later > 0 && later >= LATER_SHARE * median_slope(points);
+    return later > 0 && later >= LATER_SHARE * pace &&
+           chance_of_lull(&points, pace) >= CHANCE_OF_LULL;
 }
 
 /* --- all together --- */
@@ -168,7 +204,7 @@ enum gos_trend gos_trend_of(const uint64_t *at, const uint64_t *bytes, size_t co
 
 uint64_t gos_trend_pace(const uint64_t *at, const uint64_t *bytes, size_t count, uint64_t per)
 {
-    double pace = median_slope(later_half(newest(at, bytes, count))) * (double)per;
+    double pace = median_slope(last_quarter(newest(at, bytes, count))) * (double)per;
     return pace > 0 && pace < 9e18 ? (uint64_t)(pace + 0.5) : 0;
 }
 

@@ -16,16 +16,21 @@
  *   spread     The two largest rises make up less than half of the growth.
  *              Else STEPS: a model loaded and then another.
  *   going on   The later half's Theil-Sen slope (the median over all pairs of
- *              points) is at least two thirds of the whole's, and above zero.
+ *              points) is at least two thirds of the whole's, and above zero; and
+ *              it did not end before the run did: the intervals at the end that
+ *              rise by less than half of the whole's slope are no more than its
+ *              earlier ones lead one to expect (chance 1 in 100).
  *              Else FLATTENED: a warm-up, a cache that fills.
  *
- * What it cannot tell: a cache that is still filling when the memory ends, and a
- * line that is meant to keep what it allocates.  What it misses: leaks smaller
+ * What it cannot tell: a cache that is still filling when the memory ends, or that
+ * was full for less than the last tenth of the run, and a line that is meant to
+ * keep what it allocates.  What it misses: leaks smaller
  * than the same site's noise, and those that began in the last fifth of the run.
  *
  * Measured on seeded series of 13 to 33 points (tests/unit/test_diagnose_trend.c):
- * at most 5 in 1,000 of any family without a leak are called STEADY (random walks;
- * the others: none to 2), and at least 95 in 100 leaks.
+ * at most 5 in 1,000 of any family without a leak are called STEADY (random walks
+ * and growth that ended 15 % before the run; the others: none to 2), and at least
+ * 95 in 100 leaks.
  *
  * Pure; no mathematics library; about 5 KiB of stack.
  */
@@ -51,8 +56,8 @@ enum gos_trend {
 enum gos_trend gos_trend_of(const uint64_t *at, const uint64_t *bytes, size_t count);
 
 /*
- * The median slope over the later half, in bytes for each `per` of the clock;
- * 0 when it does not rise, or with fewer than two points.
+ * The median slope over the last quarter and no fewer than five points, in bytes for each `per` of
+ * the clock; 0 when it does not rise, or with fewer than two points.
  */
 uint64_t gos_trend_pace(const uint64_t *at, const uint64_t *bytes, size_t count, uint64_t per);
 

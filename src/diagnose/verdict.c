@@ -129,6 +129,7 @@ static void add_common(const struct gos_situation *s, struct gos_verdict *verdic
     verdict->idle_bytes = s->idle_bytes + s->own_idle_bytes;
     if (s->out_of_memory && s->request->capture != GOS_CAPTURE_NONE)
         gos_verdict_say(verdict, "A graph was being captured, so that nothing could be tried.");
+    gos_verdict_say_shape(s, verdict);
 }
 
 static void say_nothing_failed(struct gos_verdict *verdict)

@@ -249,9 +249,11 @@ struct gos_framework_evidence {
 
     enum gos_setting_state expandable; /* torch: expandable segments */
     enum gos_setting_state max_split;  /* torch: a largest size of blocks to split */
-    const char *backend;               /* torch: "native", "cudaMallocAsync"; "" unknown */
-    const char *settings;              /* torch: the allocator's configuration, "" none */
-    uint64_t pinned_free_count;        /* CuPy: unused blocks of pinned host memory */
+    enum gos_setting_state collects;   /* torch: garbage_collection_threshold */
+    enum gos_setting_state limited; /* torch: a memory fraction below 1; CuPy: its pool's limit */
+    const char *backend;            /* torch: "native", "cudaMallocAsync"; "" unknown */
+    const char *settings;           /* torch: the allocator's configuration, "" none */
+    uint64_t pinned_free_count;     /* CuPy: unused blocks of pinned host memory */
 
     uint64_t after_ns; /* since the request failed */
     /*

@@ -97,6 +97,8 @@ static void read_settings(const struct reader *reader, const char *line, const c
     row->in_driver_pools = number_or_none(line, end, "pools") == 1;
     row->expandable = read_state(line, end, "expandable");
     row->max_split = read_state(line, end, "max_split");
+    row->collects = read_state(line, end, "collects");
+    row->limited = read_state(line, end, "limited");
     row->backend = read_word(reader, line, end, "backend");
     row->settings = read_word(reader, line, end, "settings");
     row->pinned_free_count = number_or_none(line, end, "pinned_free");

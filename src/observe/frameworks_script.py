@@ -100,6 +100,13 @@ def torch_backend(cuda):
         return ''
 
 
+def torch_limit(cuda, device):
+    try:
+        return {'limited': int(cuda.get_per_process_memory_fraction(device) < 1)}
+    except Exception:  # older ones do not tell
+        return {}
+
+
 def torch_map(torch, stats):
     # Segments and settings, or None: with a recorded history, or so many blocks, it takes long.
     if sum(facts['blocks'] for facts in stats.values()) > MOST_BLOCKS:
@@ -131,7 +138,10 @@ def add_map(facts, found):
 def add_settings(facts, settings, segments):
     conf = settings.get('PYTORCH_CUDA_ALLOC_CONF') or settings.get('PYTORCH_ALLOC_CONF')
     if conf:
-        facts['settings'] = conf
+        facts['settings'] = ''.join(str(conf).split())
+    threshold = settings.get('garbage_collection_threshold')
+    if threshold is not None:
+        facts['collects'] = int(threshold > 0)
     expandable = settings.get('expandable_segments')
     if expandable is None and any(s.get('is_expandable') for s in segments or ()):
         expandable = True
@@ -155,6 +165,7 @@ def ask_torch(torch):
         except Exception as problem:
             give_up('torch', problem)
     for device, facts in stats.items():
+        facts.update(torch_limit(torch.cuda, device))
         if segments is not None:
             try:
                 add_map(facts, map_of(segments, device))
@@ -201,6 +212,7 @@ def ask_cupy(cupy):
         with cupy.cuda.Device(device):
             facts = {'reserved': number(pool.total_bytes()), 'used': number(pool.used_bytes()),
                      'free_blocks': number(pool.n_free_blocks()), 'pinned_free': pinned}
+            facts['limited'] = int(pool.get_limit() > 0)
         if facts['used'] == 0:  # then each of its blocks is whole again
             facts['releasable'] = facts['reserved']
         put('cupy', device, facts)

@@ -31,6 +31,7 @@ static const struct interest interests[] = {
     {"libcublas.so", NULL, "nvidia_cublas"},
     {"libcublasLt.so", NULL, "nvidia_cublas"},
     {"libcudnn.so", NULL, "nvidia_cudnn"},
+    {"libcudnn_", NULL, "nvidia_cudnn"}, /* its parts, each a file */
     {"libcufft.so", NULL, "nvidia_cufft"},
     {"libcusolver.so", NULL, "nvidia_cusolver"},
     {"libcusparse.so", NULL, "nvidia_cusparse"},

@@ -146,6 +146,19 @@ static void emit_ledger_total(const struct gos_ledger *ledger, struct gos_emitte
     gos_emitter_row_end(emitter);
 }
 
+/* Not a line of the sum: the bytes are on their owner's. */
+static void emit_imported(const struct gos_total *imported, struct gos_emitter *emitter)
+{
+    char buffer[24];
+    struct gos_text text = gos_text_on(buffer, sizeof buffer);
+    gos_text_bytes(&text, imported->live_bytes);
+    if (imported->live_bytes)
+        gos_emitter_line(emitter,
+                         "  %s are mapped here from outside (IPC): they count where they were "
+                         "allocated.",
+                         buffer);
+}
+
 static void emit_ledger(const struct gos_ledger *ledger, int ordinal, struct gos_emitter *emitter)
 {
     gos_emitter_array(emitter, "ledger");
@@ -303,6 +316,7 @@ void gos_document_device(const struct gos_document *document, struct gos_emitter
     emit_identity(document, device, emitter);
     emit_sources(device, emitter);
     emit_ledger(&diagnosis->ledgers[ordinal], ordinal, emitter);
+    emit_imported(&device->live[GOS_KIND_IMPORTED], emitter);
     emit_live(device->live, ordinal, emitter);
     emit_fragmentation(document, ordinal, emitter);
     gos_emitter_end(emitter);

@@ -63,6 +63,11 @@ static void emit_settings(const struct gos_framework_evidence *framework,
                        gos_setting_state_code(framework->expandable));
     gos_emitter_string(emitter, GOS_FIELD("max_split", NULL),
                        gos_setting_state_code(framework->max_split));
+    gos_emitter_string(emitter, GOS_FIELD("collects", NULL),
+                       gos_setting_state_code(framework->collects));
+    gos_emitter_string(
+        emitter, GOS_FIELD("limited", framework->limited == GOS_SETTING_ON ? "own limit" : NULL),
+        gos_setting_state_code(framework->limited));
     gos_emitter_bool(emitter, GOS_FIELD("in_driver_pools", NULL), framework->in_driver_pools);
     gos_emitter_count(
         emitter,

@@ -6,6 +6,7 @@ import pytest
 
 from hosts import MIB, PROGRAMS, ROOT
 from test_flush import outcomes, pythons, the_step
+from test_verdicts import worked_example
 
 HOST = ROOT / "tests" / "programs" / "framework_host.py"
 PATIENT = {"STUBS": str(PROGRAMS), "GPUOOMSHIM_FRAMEWORK_BUDGET": "20s"}
@@ -78,7 +79,10 @@ def test_pieces_that_live_blocks_pin_are_no_cache_that_could_be_given_back(frame
     assert said(report)["releasable_bytes"] == 0
     fragmentation = report.device()["fragmentation"]
     assert fragmentation["framework_stuck_bytes"] == 30 * 510 * MIB
-    assert fragmentation["framework_permille"] == 1000
+    pieces, unused, share = worked_example()["frameworks"]
+    assert fragmentation["framework_stuck_bytes"] == pieces * MIB
+    assert fragmentation["framework_idle_bytes"] == unused * MIB
+    assert fragmentation["framework_permille"] == int(share * 10)
 
 
 @gil_or_not
@@ -109,6 +113,20 @@ def test_what_torch_has_switched_on_itself_is_not_advised(frameworks):
     assert said(report)["expandable_segments"] == "on"
     advice = " ".join(report.json["verdict"]["advice"])
     assert "expandable_segments" not in advice and "large tensors first" in advice
+
+
+def test_what_the_program_told_torch_and_cupy_is_not_advised_again(frameworks):
+    report = frameworks("idle", "told", env=LOOK_ONLY).report
+    torch = said(report)
+    assert (torch["collects"], torch["limited"]) == ("on", "on")
+    assert torch["settings"] == "expandable_segments:False,garbage_collection_threshold:0.8"
+    advice = " ".join(report.json["verdict"]["advice"])
+    assert "garbage_collection_threshold" not in advice
+    assert "Keep a larger margin" in advice
+    report = frameworks("idle", env=LOOK_ONLY).report
+    assert (said(report)["collects"], said(report)["limited"]) == ("off", "off")
+    advice = " ".join(report.json["verdict"]["advice"])
+    assert "garbage_collection_threshold:0.8. It works together with a limit" in advice
 
 
 def test_torch_that_uses_all_it_has_is_no_fragmentation(frameworks):

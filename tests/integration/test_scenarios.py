@@ -71,6 +71,17 @@ def test_other_process_that_nvml_hides_is_a_hidden_line(same, program, tmp_path)
     assert report.json["incomplete"]
 
 
+def test_owner_of_what_is_mapped_here_is_not_told_to_end(same, program, tmp_path):
+    report = same(program("ipc_full"), env={"GPUSIM_STATE": str(tmp_path / "state")}).report
+    assert report.code == "exhausted-by-others"
+    assert report.ledger()["others"] >= 10240 * MIB
+    verdict = report.json["verdict"]
+    assert any("10.00 GiB are mapped here (IPC)" in line for line in verdict["evidence"])
+    assert "uses 10.00 GiB of that itself, mapped by IPC" in verdict["advice"][0]
+    assert not any(line.startswith("End pid") for line in verdict["advice"])
+    assert "10.00 GiB are mapped here from outside" in report.text
+
+
 def test_half_empty_blocks_are_fragmentation(same, program):
     run = same(program("scenario_6"), "1024")
     report = run.reports[-1]  # the first, if any, tells of the end of the filling
@@ -132,14 +143,16 @@ def test_neighbour_that_is_not_the_cause_is_waited_for_when_asked(same, program,
 
 @pytest.mark.parametrize("twin, trend, said", [
     ("warm-up", ("flattened", "none"), ""),
+    ("full", ("flattened",), ""),
     ("cache", ("flattened", "steps", "none"), ""),
     ("everything", ("steady",), "by many lines together"),
+    ("callers", ("steady",), "Live memory grew"),
     ("sawtooth", ("none",), ""),
     ("longer", ("steady",), ""),
     ("load", ("steady",), "loads more than fits, or it leaks"),
 ])
 def test_growth_that_is_no_leak_accuses_nobody(same, program, twin, trend, said):
-    if twin == "everything" and not has_own_frames(program):
+    if twin in ("everything", "callers") and not has_own_frames(program):
         pytest.skip("its lines look the same")
     report = same(program("growth"), twin).report
     assert report.code == "exhausted-by-process"
@@ -147,6 +160,8 @@ def test_growth_that_is_no_leak_accuses_nobody(same, program, twin, trend, said)
     assert report.series(largest)["trend"] in trend
     assert any(said in line for line in report.json["verdict"]["evidence"])
     assert "keeps more and more" not in report.text
+    if twin != "everything":
+        assert "not a leak of one line" not in report.text
 
 
 def test_leak_in_python_is_named_by_its_line_on_the_first_screen(host, python):
@@ -161,6 +176,18 @@ def test_leak_in_python_is_named_by_its_line_on_the_first_screen(host, python):
     assert f"leak (likely): {place}{leaks} step keeps more and more" in screen
     assert f"{place}{fails} step, where it failed, is not the cause" in report.text
     assert "loss.item()" in report.text
+
+
+def test_line_that_leaks_through_several_callers_is_one_line(host, python):
+    run = host(python, PROGRAMS_SOURCE / "leak_ways.py")
+    assert run.code == 0, run.stdout + run.stderr
+    allocates, leaks, fails = (line_of("leak_ways.py", f"# {word}")
+                               for word in ("allocates", "leaks", "fails"))
+    place = f"leak_ways.py:{allocates} allocate <- leak_ways.py:"
+    screen = " ".join(run.report.text.split("VERDICT")[0].split())
+    assert f"leak (likely): {place}{leaks} keeps keeps more and more" in screen
+    assert "different stacks, added up" in run.report.text
+    assert f"{place}{fails} uses, where it failed, is not the cause" in run.report.text
 
 
 def test_address_space_limit_is_named(same, program):

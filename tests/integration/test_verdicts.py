@@ -1,6 +1,7 @@
 """What could not be seen, which versions do not fit, and fragmentation in numbers."""
 import contextlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -139,6 +140,22 @@ def test_versions_that_fit_are_no_suspects(host, program):
     assert "libcudart.so.13" in [version["what"] for version in report.json["versions"]]
 
 
+def test_library_that_is_loaded_twice_is_told_with_both_paths(host, program, tmp_path):
+    copies = [tmp_path / name for name in ("one/libcudnn.so.9.1.0", "two/libcudnn_ops.so.8.9.7",
+                                           "one/libnccl.so.2.28.3", "two/libnccl.so.2.18.1")]
+    for copy in copies:
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(PROGRAMS / "libnccl.so.2", copy)
+    report = host(program("first_allocation"),
+                  env={"LD_PRELOAD": ":".join(map(str, [SHIM, *copies])),
+                       "GPUSIM_FAIL": "cuMemAlloc_v2:2"}).report
+    assert report.json["mismatches"] == [
+        f"cuDNN is loaded from two places: 9.1.0 ({copies[0]}), 8.9.7 ({copies[1]})",
+        f"NCCL is loaded from two places: 2.28.3 ({copies[2]}), 2.18.1 ({copies[3]})"]
+    assert "THESE VERSIONS DO NOT FIT TOGETHER" in report.text
+    assert report.code == "unexplained"
+
+
 @pytest.mark.parametrize("result, advice", [
     (34, "Take the toolkit's lib64/stubs out of LD_LIBRARY_PATH"),
     (803, "Reload the kernel module"),
@@ -171,7 +188,7 @@ def test_stub_of_the_toolkit_is_named_with_its_path(host, program, tmp_path):
 def worked_example():
     """The numbers of README.md's table: name to (pieces, unused, share)."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (device blocks|pools) \|.*\| (\d+) MiB \| (\d+) MiB \| ([\d.]+) % \|$",
+    rows = re.findall(r"^\| ([a-z ]+) \|.*\| (\d+) MiB \| (\d+) MiB \| ([\d.]+) % \|$",
                       text, re.MULTILINE)
     return {name: (int(pieces), int(unused), float(share)) for name, pieces, unused, share in rows}
 

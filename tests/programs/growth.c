@@ -4,8 +4,10 @@
  * what is different:
  *
  *   warm-up      the line that keeps stops after a quarter of the device
+ *   full         it stops before the last seventh of the run
  *   cache        it fills a table at random keys and then replaces
  *   everything   four lines keep alike
+ *   callers      one line keeps, called by four
  *   sawtooth     what it kept is all freed every 64th round
  *   longer       it keeps one buffer, made anew and larger each round
  *   load         no other line frees anything while it keeps
@@ -42,6 +44,12 @@ static CUresult warm_up(unsigned round)
     return round < 500 ? keeps(&kept, piece_bytes) : CUDA_SUCCESS;
 }
 
+static CUresult full(unsigned round)
+{
+    CUdeviceptr kept;
+    return round < 1500 ? keeps(&kept, piece_bytes) : CUDA_SUCCESS;
+}
+
 static CUresult cache(unsigned round)
 {
     static unsigned random = 12345;
@@ -53,7 +61,32 @@ static CUresult cache(unsigned round)
     return keeps(slot, 4 * piece_bytes);
 }
 
+#define KEEPS_TOO(name)                                                                            \
+    NOINLINE static CUresult name(CUdeviceptr *kept)                                               \
+    {                                                                                              \
+        CUresult result = driver.mem_alloc(kept, piece_bytes);                                     \
+        __asm__ volatile("# " #name ::: "memory");                                                 \
+        return result;                                                                             \
+    }
+KEEPS_TOO(keeps_weights)
+KEEPS_TOO(keeps_gradients)
+KEEPS_TOO(keeps_moments)
+
 static CUresult everything(unsigned round)
+{
+    CUdeviceptr kept;
+    CUresult result = keeps(&kept, piece_bytes);
+    (void)round;
+    if (result == CUDA_SUCCESS)
+        result = keeps_weights(&kept);
+    if (result == CUDA_SUCCESS)
+        result = keeps_gradients(&kept);
+    if (result == CUDA_SUCCESS)
+        result = keeps_moments(&kept);
+    return result;
+}
+
+static CUresult callers(unsigned round)
 {
     CUdeviceptr kept;
     CUresult result = keeps(&kept, piece_bytes);
@@ -96,8 +129,14 @@ static const struct {
     CUresult (*once)(unsigned round);
     unsigned rounds; /* then everything that is left and more is asked for */
 } modes[] = {
-    {"warm-up", warm_up, 2000},   {"cache", cache, 2000},     {"everything", everything, 100000},
-    {"sawtooth", sawtooth, 2000}, {"longer", longer, 100000}, {"load", load, 100000},
+    {"warm-up", warm_up, 2000},
+    {"full", full, 2000},
+    {"cache", cache, 2000},
+    {"callers", callers, 100000},
+    {"everything", everything, 100000},
+    {"sawtooth", sawtooth, 2000},
+    {"longer", longer, 100000},
+    {"load", load, 100000},
 };
 
 static CUresult run(CUresult (*once)(unsigned round), unsigned rounds)

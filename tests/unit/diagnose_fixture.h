@@ -22,6 +22,10 @@ enum site {
     SITE_NUMBA,  /* _ctypes, then the interpreter; newest Python frame is numba's */
     SITE_JIT,    /* code in no module, then cuBLAS */
     SITE_UNSEEN, /* only its Python frames were kept */
+    /* Through one function, alloc.py:12: model.py:3 keeps, of two callers, and model.py:7 uses. */
+    SITE_KEEPS_IN_TRAINING,
+    SITE_KEEPS_IN_EVALUATION,
+    SITE_USES,
     SITE_COUNT
 };
 

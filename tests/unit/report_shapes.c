@@ -355,6 +355,8 @@ static void frameworks(struct shape *shape)
          .releasable_bytes = 136 * GIB,
          .expandable = GOS_SETTING_OFF,
          .max_split = GOS_SETTING_ON,
+         .collects = GOS_SETTING_OFF,
+         .limited = GOS_SETTING_ON,
          .backend = "native",
          .settings = "max_split_size_mb:512",
          .after_ns = 412345,

@@ -56,6 +56,17 @@ static uint64_t shrinking(uint64_t i)
     return 400 * (POINTS - i);
 }
 
+/* In turns, so that neither rises in every other interval by itself. */
+static uint64_t in_even_parts(uint64_t i)
+{
+    return i / 8 * 2000 + (i % 8 < 4 ? 500 * (i % 4) : 2000);
+}
+
+static uint64_t in_odd_parts(uint64_t i)
+{
+    return i < 4 ? 0 : in_even_parts(i - 4);
+}
+
 typedef uint64_t course(uint64_t i);
 
 struct story {
@@ -247,6 +258,67 @@ static void growth_of_a_cache_is_no_leak_for_another_requester(void **state)
     assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_LEAK);
 }
 
+/* The same memory, held by one line that two callers reach. */
+static void begin_ways(course *training, course *evaluation, course *uses, enum site by)
+{
+    struct scene scene = {.app = 14400, .ask = 2048 * MIB, .by = by};
+    struct story story = {.freed_each = 50};
+    scene_evidence(&scene, &evidence);
+    story.app = story.torch = story.pieces = nothing;
+    add_growth(&story);
+    evidence.growth.series_count = 0;
+    add_series(0, training, evaluation, uses, 0);
+    add_series(SITE_KEEPS_IN_TRAINING, training, nothing, nothing, 100);
+    add_series(SITE_KEEPS_IN_EVALUATION, evaluation, nothing, nothing, 0);
+    add_series(SITE_USES, uses, nothing, nothing, 2300);
+    gos_diagnose(&evidence, &diagnosis);
+}
+
+static void one_line_that_two_callers_reach_is_one(void **state)
+{
+    (void)state;
+    begin_ways(steady, steady, comes_and_goes, SITE_USES);
+    const struct gos_verdict *verdict = &diagnosis.verdict;
+    assert_int_equal(verdict->code, GOS_VERDICT_LEAK);
+    assert_string_equal(verdict->summary,
+                        "alloc.py:12 allocate <- model.py:3 keeps keeps more and more: it grew "
+                        "steadily from 0 B to 18.75 GiB over 2400 allocations.");
+    assert_true(verdict_says(verdict, "reached by 2 different stacks"));
+    assert_true(verdict_says(verdict, "alloc.py:12 allocate, where it failed, is not the cause"));
+    assert_true(verdict_advises(verdict, "Look at alloc.py:12 allocate <- model.py:3 keeps:"));
+}
+
+static void ways_of_which_each_alone_is_no_trend_are_added_up(void **state)
+{
+    (void)state;
+    begin_ways(in_even_parts, in_odd_parts, nothing, SITE_KEEPS_IN_TRAINING);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_LEAK);
+    assert_false(verdict_says(&diagnosis.verdict, "not the cause"));
+}
+
+/* What comes and goes there shows that it is a function that all memory comes through. */
+static void function_that_all_comes_through_is_not_accused_for_one_caller(void **state)
+{
+    (void)state;
+    begin_ways(steady, comes_and_goes, steady, SITE_USES);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
+    assert_true(verdict_says(&diagnosis.verdict, "by many lines together"));
+    assert_true(
+        verdict_says(&diagnosis.verdict, "Most by alloc.py:12 allocate <- model.py:3 keeps"));
+}
+
+static void stacks_that_read_the_same_are_not_called_many_lines(void **state)
+{
+    (void)state;
+    begin_ways(steady, steady, nothing, SITE_USES);
+    evidence.growth.series[1].oldest_ms = evidence.growth.series[2].oldest_ms = 2300;
+    evidence.request.site = SITE_NCCL;
+    gos_diagnose(&evidence, &diagnosis);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
+    assert_true(verdict_says(&diagnosis.verdict, "Live memory grew"));
+    assert_false(verdict_says(&diagnosis.verdict, "not a leak of one line"));
+}
+
 static void without_samples_nothing_is_said(void **state)
 {
     (void)state;
@@ -270,6 +342,10 @@ int main(void)
         TEST(growth_without_a_leak_is_said),
         TEST(unused_memory_comes_before_a_leak),
         TEST(growth_of_a_cache_is_no_leak_for_another_requester),
+        TEST(one_line_that_two_callers_reach_is_one),
+        TEST(ways_of_which_each_alone_is_no_trend_are_added_up),
+        TEST(function_that_all_comes_through_is_not_accused_for_one_caller),
+        TEST(stacks_that_read_the_same_are_not_called_many_lines),
         TEST(without_samples_nothing_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,12 +128,72 @@ static void nobody_is_told_to_reinstall_everything(void **state)
     }
 }
 
+/* --- one library from two places --- */
+
+#define ONE "/opt/one/"
+#define TWO "/opt/two/"
+
+static const struct {
+    struct gos_version loaded[3];
+    const char *says; /* NULL: nothing is wrong */
+} pairs[] = {
+    {{{"libcudnn.so.9.1.0", "9.1.0", ONE "libcudnn.so.9.1.0"},
+      {"libcudnn.so.8.9.7", "8.9.7", TWO "libcudnn.so.8.9.7"}},
+     "cuDNN is loaded from two places: 9.1.0 (" ONE "libcudnn.so.9.1.0), 8.9.7 (" TWO
+     "libcudnn.so.8.9.7)"},
+    {{{"libcudnn.so.9", "9.1.0", ONE "libcudnn.so.9"},
+      {"libcudnn_graph.so.9", "9.1.0", ONE "libcudnn_graph.so.9"},
+      {"libcudnn_ops.so.9", "9.10.2", TWO "libcudnn_ops.so.9"}},
+     "libcudnn_ops.so.9"},
+    {{{"libnccl.so.2", "2.28.3", ONE "libnccl.so.2"},
+      {"libnccl.so.2", "2.18.1", ONE "libnccl.so.2.18.1"}},
+     "NCCL is loaded"},
+    {{{"libnccl.so.2", "", ONE "libnccl.so.2"}, {"libnccl.so.2", "", TWO "libnccl.so.2"}},
+     "NCCL is loaded from two places: 2 (" ONE "libnccl.so.2), 2 (" TWO "libnccl.so.2)"},
+    {{{"libcublas.so.12", "12.8.4", ONE "libcublas.so.12"},
+      {"libcublasLt.so.12", "12.4.5", TWO "libcublasLt.so.12"}},
+     "cuBLAS is loaded"},
+    {{{"libcublas.so.12", "12.8.4.1", ONE "libcublas.so.12"},
+      {"libcublasLt.so.12", "12", ONE "libcublasLt.so.12"}},
+     NULL},
+    {{{"libnccl.so.2", "2.28.3", ONE "libnccl.so.2"},
+      {"libnccl.so.2", "2.28.3", TWO "libnccl.so.2"}},
+     NULL},
+    {{{"libcudnn.so.9", "9.1.0", ONE "libcudnn.so.9"},
+      {"libnccl.so.2", "2.28.3", TWO "libnccl.so.2"}},
+     NULL},
+};
+
+/* It is told, and is no reason to suspect the driver. */
+static void one_library_from_two_places_is_told_with_both_paths(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        static struct gos_evidence evidence;
+        static struct gos_diagnosis diagnosis;
+        struct gos_version loaded[3];
+        struct scene scene = {.ask = MIB, .by = SITE_APP, .first = true};
+        scene_evidence(&scene, &evidence);
+        memcpy(loaded, pairs[i].loaded, sizeof(loaded));
+        evidence.versions = loaded;
+        evidence.version_count = loaded[2].what ? 3 : 2;
+        gos_diagnose(&evidence, &diagnosis);
+        const char *line = diagnosis.mismatch_count ? diagnosis.mismatches[0].line : "";
+        if (diagnosis.mismatch_count != (pairs[i].says ? 1 : 0) ||
+            (pairs[i].says && !strstr(line, pairs[i].says)))
+            fail_msg("pair %zu: %zu lines, \"%s\"", i, diagnosis.mismatch_count, line);
+        assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_UNEXPLAINED);
+        gos_scratch_release(&evidence.scratch);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_release_needs_its_driver),
         cmocka_unit_test(versions_are_compared_number_by_number),
         cmocka_unit_test(what_does_not_fit_is_said_with_its_path_and_nothing_else),
+        cmocka_unit_test(one_library_from_two_places_is_told_with_both_paths),
         cmocka_unit_test(nobody_is_told_to_reinstall_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,7 @@ static const struct {
     {"jax", "XLA_PYTHON_CLIENT_PREALLOCATE=false", "XLA_PYTHON_CLIENT_PREALLOCATE=0"},
     {"jax", "XLA_PYTHON_CLIENT_MEM_FRACTION=0.6", "XLA_PYTHON_CLIENT_MEM_FRACTION=0.9"},
     {"tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH=true", "TF_FORCE_GPU_ALLOW_GROWTH=true"},
+    {"jax", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION=0.75"},
     {"torch", "garbage_collection_threshold", "PYTORCH_ALLOC_CONF=garbage_collection_threshold:1"},
 };
 
@@ -155,6 +156,80 @@ static void a_setting_that_is_set_to_the_contrary_is_advised(void **state)
                                   "XLA_PYTHON_CLIENT_PREALLOCATE=false"));
     assert_true(advises_framework("tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH=false",
                                   "TF_FORCE_GPU_ALLOW_GROWTH=true"));
+}
+
+static void jax_is_given_the_one_name_that_is_set(void **state)
+{
+    (void)state;
+    assert_true(
+        advises_framework("jax", "XLA_CLIENT_MEM_FRACTION=0.75", "Lower XLA_CLIENT_MEM_FRACTION."));
+    assert_true(advises_framework("jax", "XLA_PYTHON_CLIENT_MEM_FRACTION=0.75",
+                                  "Lower XLA_PYTHON_CLIENT_MEM_FRACTION."));
+}
+
+/* --- what a framework says itself --- */
+
+static struct gos_framework_evidence *torch_beside(enum site by)
+{
+    struct scene scene = {
+        .torch = 15360, .torch_unused = 12240, .torch_pieces = 12240, .ask = 1024 * MIB, .by = by};
+    diagnose(&scene);
+    return &evidence.frameworks[0];
+}
+
+static bool advises_now(const char *line)
+{
+    gos_diagnose(&evidence, &diagnosis);
+    struct gos_situation situation;
+    struct gos_verdict verdict = {.summary = ""};
+    gos_situation_make(&evidence, &diagnosis, &situation);
+    gos_advise_cache(&situation, &verdict, "torch");
+    gos_advise_torch_pieces(&situation, &verdict);
+    return verdict_advises(&verdict, line);
+}
+
+static void what_torch_says_is_set_needs_no_variable(void **state)
+{
+    (void)state;
+    struct gos_framework_evidence *torch = torch_beside(SITE_NCCL);
+    assert_true(advises_now("garbage_collection_threshold:0.8"));
+    torch->settings = "garbage_collection_threshold:0.8";
+    assert_false(advises_now("garbage_collection_threshold:0.8"));
+    torch->settings = "";
+    torch->collects = GOS_SETTING_ON;
+    assert_false(advises_now("garbage_collection_threshold:0.8"));
+    torch->collects = GOS_SETTING_OFF;
+    torch->settings = "garbage_collection_threshold:0";
+    assert_true(advises_now("garbage_collection_threshold:0.8"));
+}
+
+/* torch collects only where it has a limit, so one is not advised without the other. */
+static void threshold_and_limit_go_together(void **state)
+{
+    (void)state;
+    struct gos_framework_evidence *torch = torch_beside(SITE_NCCL);
+    torch->expandable = GOS_SETTING_ON;
+    assert_true(advises_now("It works together with a limit"));
+    assert_true(advises_now("margin for the others: torch.cuda.set_per_process_memory_fraction(0"));
+    torch->limited = GOS_SETTING_ON;
+    assert_true(advises_now("garbage_collection_threshold:0.8"));
+    assert_true(advises_now("Keep a larger margin"));
+    assert_false(advises_now("set_per_process_memory_fraction(0.95)"));
+    torch->collects = GOS_SETTING_ON;
+    assert_true(advises_now("memory_summary"));
+    torch->limited = GOS_SETTING_OFF;
+    assert_true(advises_now("without a limit torch does not heed"));
+}
+
+static void limit_of_cupy_is_lowered_not_set_again(void **state)
+{
+    (void)state;
+    struct scene scene = {.cupy = 12000, .cupy_unused = 11000, .ask = 8192 * MIB, .by = SITE_NCCL};
+    assert_true(verdict_advises(diagnose(&scene), "CUPY_GPU_MEMORY_LIMIT=80%"));
+    evidence.frameworks[0].limited = GOS_SETTING_ON;
+    gos_diagnose(&evidence, &diagnosis);
+    assert_false(verdict_advises(&diagnosis.verdict, "CUPY_GPU_MEMORY_LIMIT=80%"));
+    assert_true(verdict_advises(&diagnosis.verdict, "Lower the limit of its pool"));
 }
 
 /* --- order --- */
@@ -202,6 +277,10 @@ int main(void)
         cmocka_unit_test(eager_loading_is_named_where_modules_are_large),
         cmocka_unit_test(frameworks_are_not_told_what_they_do_already),
         cmocka_unit_test(a_setting_that_is_set_to_the_contrary_is_advised),
+        cmocka_unit_test(jax_is_given_the_one_name_that_is_set),
+        cmocka_unit_test(what_torch_says_is_set_needs_no_variable),
+        cmocka_unit_test(threshold_and_limit_go_together),
+        cmocka_unit_test(limit_of_cupy_is_lowered_not_set_again),
         cmocka_unit_test(batch_size_is_the_last_thing_to_look_at),
         cmocka_unit_test(words_of_settings_are_read_in_any_case),
     };

@@ -43,6 +43,14 @@ static const struct {
      {1, 2, 3, 4, 5, 6, 99, 100, 101, 102, 103, 104, 105, 106}},
     {"warm_up_then_flat", GOS_TREND_FLATTENED, 20, {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
                                                     10, 10, 10, 10, 10, 10, 10, 10, 10, 10}},
+    {"full_for_the_last_sixth",
+     GOS_TREND_FLATTENED,
+     18,
+     {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 15, 15, 15}},
+    {"one_interval_without_growth_at_the_end",
+     GOS_TREND_STEADY,
+     18,
+     {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 17}},
     {"slower_and_slower",
      GOS_TREND_FLATTENED,
      16,
@@ -74,11 +82,11 @@ static void tables_have_their_trend(void **state)
     }
 }
 
-static void pace_is_that_of_the_later_half(void **state)
+static void pace_is_that_of_the_last_quarter(void **state)
 {
     (void)state;
     const uint64_t at[] = {0, 10, 20, 30, 40, 50, 60, 70};
-    const uint64_t late[] = {0, 0, 0, 0, 0, 100, 200, 300};
+    const uint64_t late[] = {0, 0, 0, 0, 100, 200, 300, 400};
     const uint64_t fall[] = {9, 8, 7, 6, 5, 4, 3, 2};
     assert_int_equal(gos_trend_pace(at, late, 8, 1000), 10000);
     assert_int_equal(gos_trend_pace(at, fall, 8, 1000), 0);
@@ -213,6 +221,34 @@ static void warm_up(struct run *run)
         run->bytes[i] = (run->at[i] < end ? run->at[i] : end) * MIB;
 }
 
+/* Kept each time, then for so many hundredths of the run not at all. */
+static void with_flat_end(struct run *run, uint64_t hundredths)
+{
+    uint64_t end = length_of(run) * (100 - hundredths) / 100;
+    for (size_t i = 0; i < run->count; i++)
+        run->bytes[i] = (run->at[i] < end ? run->at[i] : end) * MIB;
+}
+
+static void flat_for_a_tenth(struct run *run)
+{
+    with_flat_end(run, 10);
+}
+
+static void flat_for_15_hundredths(struct run *run)
+{
+    with_flat_end(run, 15);
+}
+
+static void flat_for_a_fifth(struct run *run)
+{
+    with_flat_end(run, 20);
+}
+
+static void flat_for_a_quarter(struct run *run)
+{
+    with_flat_end(run, 25);
+}
+
 /* Keys at random into a table that never evicts: what is missing is filled, ever more seldom. */
 static void filling_cache(struct run *run)
 {
@@ -318,6 +354,10 @@ static void no_more_than_stated_are_accused_falsely(void **state)
         {"one load", one_load, 0},
         {"three loads", three_loads, 0},
         {"warm-up", warm_up, 0},
+        {"flat for a tenth", flat_for_a_tenth, 200},
+        {"flat for 15 hundredths", flat_for_15_hundredths, 5},
+        {"flat for a fifth", flat_for_a_fifth, 0},
+        {"flat for a quarter", flat_for_a_quarter, 0},
         {"filling cache", filling_cache, 0},
         {"replacing cache", replacing_cache, 2},
         {"leak far below its own noise", leak_far_below_noise, 0},
@@ -355,7 +395,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_have_their_trend),
-        cmocka_unit_test(pace_is_that_of_the_later_half),
+        cmocka_unit_test(pace_is_that_of_the_last_quarter),
         cmocka_unit_test(points_at_one_moment_have_no_slope),
         cmocka_unit_test(growth_does_not_hang_on_either_end),
         cmocka_unit_test(of_too_many_points_the_newest_count),

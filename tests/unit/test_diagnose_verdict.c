@@ -354,6 +354,52 @@ static void managed_memory_is_no_part_of_what_fills_the_device(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+/* The bytes are the other's, but ending it would take them from this process. */
+static void owner_of_what_is_mapped_here_is_not_to_be_ended(void **state)
+{
+    static struct gos_evidence evidence;
+    static struct gos_diagnosis diagnosis;
+    (void)state;
+    struct scene scene = {.others = 10752, .ask = 8192 * MIB, .by = SITE_APP};
+    scene_evidence(&scene, &evidence);
+    gos_diagnose(&evidence, &diagnosis);
+    assert_true(verdict_advises(&diagnosis.verdict, "End pid 4242"));
+    evidence.devices[0].live[GOS_KIND_IMPORTED].live_bytes = 6000 * MIB;
+    gos_diagnose(&evidence, &diagnosis);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_EXHAUSTED_BY_OTHERS);
+    assert_true(verdict_says(&diagnosis.verdict, "5.86 GiB are mapped here (IPC)"));
+    assert_true(verdict_advises(&diagnosis.verdict, "uses 5.86 GiB of that itself"));
+    assert_false(verdict_advises(&diagnosis.verdict, "End pid"));
+    gos_scratch_release(&evidence.scratch);
+}
+
+static bool says_shape(uint64_t ask)
+{
+    static struct gos_evidence evidence;
+    static struct gos_diagnosis diagnosis;
+    struct scene scene = {.app = 14000, .ask = ask, .by = SITE_APP};
+    scene_evidence(&scene, &evidence);
+    gos_diagnose(&evidence, &diagnosis);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
+    bool said = verdict_says(&diagnosis.verdict, "perhaps a size that wrapped around");
+    assert_true(said == verdict_advises(&diagnosis.verdict, "just beside a limit of 32-bit"));
+    gos_scratch_release(&evidence.scratch);
+    return said;
+}
+
+/* Round sizes are meant; so are those that no wrapped number gives. */
+static void size_just_beside_a_limit_of_32_bits_is_pointed_out(void **state)
+{
+    (void)state;
+    assert_true(says_shape((1ull << 32) - 4096));
+    assert_true(says_shape((1ull << 32) - 1));
+    assert_true(says_shape((1ull << 31) + 512));
+    assert_false(says_shape(1ull << 32));
+    assert_false(says_shape(1ull << 31));
+    assert_false(says_shape((1ull << 32) - 2 * MIB));
+    assert_false(says_shape(3ull << 30));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +408,8 @@ int main(void)
         cmocka_unit_test(shortfall_is_what_was_asked_minus_what_is_free),
         cmocka_unit_test(recovery_learns_what_a_step_could_give_back),
         cmocka_unit_test(the_next_rule_that_applies_is_the_runner_up),
+        cmocka_unit_test(owner_of_what_is_mapped_here_is_not_to_be_ended),
+        cmocka_unit_test(size_just_beside_a_limit_of_32_bits_is_pointed_out),
         cmocka_unit_test(a_snapshot_accuses_nobody),
         cmocka_unit_test(an_unreadable_device_is_unexplained),
         cmocka_unit_test(managed_memory_is_no_part_of_what_fills_the_device),

@@ -29,8 +29,9 @@ static const char whole_answer[] =
     "+ torch 0 reserved=4096 used=1024 active=2048 split=512 map=1 segments=3 pinned=1 pieces=2 "
     "free_blocks=6 "
     "piece_bytes=512 fitting=700 largest=900 releasable=1000 backend=native "
-    "settings=expandable_segments:True expandable=1 max_split=0 pools=0\n"
-    "+ cupy 3 reserved=10 used=10 pinned_free=4\n"
+    "settings=expandable_segments:True expandable=1 max_split=0 collects=1 "
+    "limited=0 pools=0\n"
+    "+ cupy 3 reserved=10 used=10 pinned_free=4 limited=1\n"
     "= /tmp/x.torch.pickle\n"
     ".";
 
@@ -59,6 +60,9 @@ static void each_number_arrives(void **state)
     assert_string_equal(torch->settings, "expandable_segments:True");
     assert_int_equal(torch->expandable, GOS_SETTING_ON);
     assert_int_equal(torch->max_split, GOS_SETTING_OFF);
+    assert_int_equal(torch->collects, GOS_SETTING_ON);
+    assert_int_equal(torch->limited, GOS_SETTING_OFF);
+    assert_int_equal(evidence.frameworks[1].limited, GOS_SETTING_ON);
     assert_int_equal(evidence.frameworks[1].device, 3);
     assert_int_equal(evidence.frameworks[1].pinned_free_count, 4);
     assert_int_equal(evidence.frameworks[1].expandable, GOS_SETTING_UNKNOWN);

@@ -23,7 +23,9 @@ before_telling = None  # a host's own idea of what goes wrong
 asked = 0  # how often somebody wanted to know
 emptied = 0
 change_stats = None
-settings = {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "expandable_segments": False}
+settings = {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "expandable_segments": False,
+            "garbage_collection_threshold": 0.0}
+fraction = 1.0
 
 
 def take(mib, used_mib=None):
@@ -55,6 +57,10 @@ def is_initialized():
 
 def get_allocator_backend():
     return "native"
+
+
+def get_per_process_memory_fraction(device=None):
+    return fraction
 
 
 def held():
