@@ -11,9 +11,6 @@
 #include "python_text.h"
 #include "stack_hash.h"
 
-#define OBJECT_TYPE 8
-#define BYTES_SIZE 16
-#define BYTES_DATA 32
 #define BYTES_MAX (1u << 24)
 
 /* A chain of frames longer than this is damaged; CPython's own limit is far lower. */
@@ -128,9 +125,9 @@ static bool adopt(const struct gos_module *module)
     const char *words = ((const char *(*)(void))get_version)();
     uint32_t version = version_of(module, words);
     const void *runtime = (const void *)gos_module_symbol(module, "_PyRuntime");
-    const char *why = strstr(words, "free-threading")
-                          ? GOS_PYTHON_FREE_THREADED
-                          : gos_python_layout_find(version, runtime, &found.layout);
+    const char *why = gos_python_layout_find(version, runtime, &found.layout);
+    if (!why && strstr(words, "free-threading") && !found.layout.is_free_threaded)
+        why = GOS_PYTHON_FREE_THREADED;
     if (why) {
         give_up(why);
         return false;
@@ -186,9 +183,10 @@ static const struct interpreter *current_interpreter(void)
 
 /* --- capturing ------------------------------------------------------------------------------ */
 
-static bool is_code(uintptr_t code_type, uintptr_t code)
+static bool is_code(const struct interpreter *python, uintptr_t code)
 {
-    return code && code % sizeof(uintptr_t) == 0 && word_at(code + OBJECT_TYPE) == code_type;
+    return code && code % sizeof(uintptr_t) == 0 &&
+           word_at(code + python->layout.object_type) == python->code_type;
 }
 
 static uintptr_t newest_frame(const struct gos_python_layout *layout, uintptr_t thread_state)
@@ -215,6 +213,16 @@ static uint32_t position_of(const struct gos_python_layout *layout, uintptr_t fr
     return instruction < start ? 0 : (uint32_t)(instruction - start);
 }
 
+/* The same where the instruction may lie in another copy of the bytecode: there it is 0. */
+static uint32_t position_in_object(const struct gos_python_layout *layout, uintptr_t frame,
+                                   uintptr_t code)
+{
+    uintptr_t start = code + layout->code_instructions;
+    uintptr_t position = word_at(frame + layout->frame_position) - start;
+    uintptr_t bytes = word_at(code + layout->object_size) * GOS_PYTHON_INSTRUCTION;
+    return position < bytes ? (uint32_t)position : 0;
+}
+
 static uint32_t index_of(const struct gos_python_layout *layout, uintptr_t frame)
 {
     int32_t index = (int32_t)half_at(frame + layout->frame_position);
@@ -232,7 +240,7 @@ read_object(const struct interpreter *python, uintptr_t frame, struct gos_python
 {
     const struct gos_python_layout *layout = &python->layout;
     uintptr_t code = word_at(frame + layout->frame_code);
-    if (!is_code(python->code_type, code))
+    if (!is_code(python, code))
         return false;
     ref->code = code;
     ref->offset = index_of(layout, frame);
@@ -245,11 +253,20 @@ read_frame(const struct interpreter *python, uintptr_t frame, struct gos_python_
 {
     const struct gos_python_layout *layout = &python->layout;
     uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
-    if (is_stand_in(layout, frame) || !is_code(python->code_type, code))
+    if (is_stand_in(layout, frame) || !is_code(python, code))
         return false;
     ref->code = code;
     ref->offset = position_of(layout, frame, code);
     ref->guard = guard_of(layout, code);
+    return true;
+}
+
+static inline __attribute__((always_inline)) bool
+read_copied(const struct interpreter *python, uintptr_t frame, struct gos_python_ref *ref)
+{
+    if (!read_frame(python, frame, ref))
+        return false;
+    ref->offset = position_in_object(&python->layout, frame, ref->code);
     return true;
 }
 
@@ -294,16 +311,19 @@ void gos_python_capture(struct gos_stack *stack, uint32_t max)
         return;
     if (python->layout.has_frame_objects)
         walk(*python, read_object, frame, stack, max);
+    else if (python->layout.has_copies)
+        walk(*python, read_copied, frame, stack, max);
     else
         walk(*python, read_frame, frame, stack, max);
 }
 
 /* --- comparing ------------------------------------------------------------------------------ */
 
-static bool holds_code(const struct gos_python_layout *layout, uintptr_t code_type, uintptr_t frame)
+static bool holds_code(const struct interpreter *python, uintptr_t frame)
 {
+    const struct gos_python_layout *layout = &python->layout;
     uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
-    return !is_stand_in(layout, frame) && is_code(code_type, code);
+    return !is_stand_in(layout, frame) && is_code(python, code);
 }
 
 /* From here outward to the next frame that runs a code object; 0: there is none. */
@@ -311,7 +331,7 @@ static __attribute__((noinline)) uintptr_t skip_others(const struct interpreter 
                                                        uintptr_t frame)
 {
     for (uint32_t walked = 0; frame && walked < WALK_MAX; walked++) {
-        if (holds_code(&python->layout, python->code_type, frame))
+        if (holds_code(python, frame))
             return frame;
         frame = word_at(frame + python->layout.frame_previous);
     }
@@ -339,6 +359,14 @@ static bool is_same_frame(const struct gos_python_layout *layout, uintptr_t fram
 {
     return (word_at(frame + layout->frame_code) & layout->code_mask) == known->code &&
            position_of(layout, frame, known->code) == known->offset &&
+           guard_of(layout, known->code) == known->guard;
+}
+
+static bool is_same_copied(const struct gos_python_layout *layout, uintptr_t frame,
+                           const struct gos_python_ref *known)
+{
+    return (word_at(frame + layout->frame_code) & layout->code_mask) == known->code &&
+           position_in_object(layout, frame, known->code) == known->offset &&
            guard_of(layout, known->code) == known->guard;
 }
 
@@ -388,6 +416,8 @@ bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint3
     uintptr_t frame = top_of(python);
     if (!frame)
         return count == 0;
+    if (python->layout.has_copies)
+        return compare(python, is_same_copied, frame, refs, count, max);
     if (python->layout.code_version)
         return compare_numbered(python, frame, refs, count, max);
     bool has_objects = python->layout.has_frame_objects;
@@ -400,17 +430,17 @@ static int line_of(const struct gos_python_layout *layout, const struct gos_pyth
 {
     int firstline = (int)half_at(ref->code + layout->code_firstline);
     uintptr_t table = word_at(ref->code + layout->code_lines);
-    uintptr_t bytes = table ? word_at(table + BYTES_SIZE) : 0;
+    uintptr_t bytes = table ? word_at(table + layout->object_size) : 0;
     if (bytes > BYTES_MAX)
         return firstline;
-    return gos_python_line(layout->lines, (const uint8_t *)(table + BYTES_DATA), bytes, firstline,
-                           ref->offset);
+    return gos_python_line(layout->lines, (const uint8_t *)(table + layout->bytes_data), bytes,
+                           firstline, ref->offset);
 }
 
 bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame *frame)
 {
     const struct interpreter *python = atomic_load_explicit(&interpreter, memory_order_acquire);
-    if (!python || !is_code(python->code_type, ref->code))
+    if (!python || !is_code(python, ref->code))
         return false;
     const struct gos_python_layout *layout = &python->layout;
     frame->file = gos_python_text(layout, word_at(ref->code + layout->code_file));
