@@ -1,12 +1,11 @@
 """Stacks that are hard to walk, tags, and sampled stacks."""
-import glob
-import os
 import pathlib
 import platform
 import subprocess
 import sys
 
 import pytest
+import pythons
 from hosts import BUILD, PROGRAMS
 
 HERE = pathlib.Path(__file__).resolve().parents[1] / "programs"
@@ -80,14 +79,7 @@ def test_exceptions_are_caught_as_without_the_library(same, unwinder):
 # --- interpreters -----------------------------------------------------------------
 
 
-def shared_pythons():
-    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-    places = [f"{pyenv}/versions/*/lib", "/usr/lib/*-linux-gnu", "/usr/lib64"]
-    found = [path for place in places for path in glob.glob(f"{place}/libpython3.[0-9]*.so.1.0")]
-    return sorted(found)
-
-
-@pytest.mark.parametrize("library", shared_pythons() or [None])
+@pytest.mark.parametrize("library", pythons.shared() or [None])
 def test_interpreter_inside_a_program_comes_and_goes(same, library):
     if library is None:
         pytest.skip("no shared libpython here")
@@ -101,19 +93,12 @@ def test_interpreter_inside_a_program_comes_and_goes(same, library):
     )
     home = pathlib.Path(library).parents[1]
     env = {"PYTHONHOME": str(home)} if (home / "bin" / "python3").exists() else {}
-    run = same(PROGRAMS / "stack_embedded.linked", library, program, env=env)
+    run = same(*pythons.starter(library), PROGRAMS / "stack_embedded.linked", library, program,
+               env=env)
     assert run.stdout.count("outcome: program gave 0\n") == 2
 
 
-def pythons():
-    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-    found = {sys.executable: None}
-    for path in sorted(glob.glob(f"{pyenv}/versions/3.*/bin/python3")):
-        found[path] = None
-    return list(found)
-
-
-@pytest.mark.parametrize("python_path", pythons())
+@pytest.mark.parametrize("python_path", pythons.of_versions(["3.6", "3.7", *pythons.KNOWN]))
 def test_sub_interpreters_are_survived(host, python_path):
     program = HERE / "stack_subinterpreters.py"
     bare = host(python_path, program, preload=False)
@@ -153,12 +138,10 @@ def test_free_threaded_build_that_says_nothing_has_no_python_stacks(host, versio
     assert why in " ".join(report.text.split())
 
 
-@pytest.mark.parametrize("version", ["3.6", "3.7"])
+@pytest.mark.parametrize("version", ["3.6", "3.7", "3.15"])
 def test_unknown_version_has_no_python_stacks_and_the_report_says_so(host, version):
-    found = [path for path in pythons() if f"/{version}." in path]
-    if not found:
-        pytest.skip(f"no CPython {version} here")
-    report = host(found[0], HERE / "stack_tags.py").report
+    found = pythons.of_version(version) or pytest.skip(f"no CPython {version} here")
+    report = host(found, HERE / "stack_tags.py").report
     why = f"CPython {version} is not known"
     assert all(not site["stack"]["python"] for site in report.json["sites"] if site["stack"])
     assert report.text.count(why) == 1
