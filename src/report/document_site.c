@@ -1,10 +1,13 @@
 /* Who holds the memory: stacks, sites, and the libraries that they belong to. */
 #include "document.h"
 
+#include <string.h>
+
 #include "../base/text.h"
 
 #define TEXT_SITES 20
 #define TEXT_FRAMES 12
+#define TEXT_OUTERMOST 3 /* of these, where there are more */
 #define JSON_SITES 4000
 
 /* --- stacks --- */
@@ -75,21 +78,38 @@ static void more_line(uint32_t count, struct gos_emitter *emitter)
         gos_emitter_line(emitter, "      ... and %u more", count);
 }
 
+static void python_line(const struct gos_python_frame *frame, struct gos_emitter *emitter)
+{
+    if (frame->file && strcmp(frame->file, GOS_PYTHON_CUT) == 0)
+        gos_emitter_line(emitter, "      ... frames between that were not kept");
+    else
+        gos_emitter_line(emitter, "      %s:%d  %s", frame->file, frame->line, frame->function);
+}
+
+static uint32_t count_python(const struct gos_shown_stack *stack, bool noise)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < stack->python_count; i++)
+        count += noise || !gos_python_frame_is_noise(&stack->python[i]);
+    return count;
+}
+
+/* Where all are too many, the newest and the outermost. */
 static void emit_python_text(const struct gos_shown_stack *stack, uint32_t limit, bool noise,
                              struct gos_emitter *emitter)
 {
-    uint32_t shown = 0;
-    uint32_t left_out = 0;
+    uint32_t count = count_python(stack, noise);
+    uint32_t newest = count > limit ? limit - TEXT_OUTERMOST : count;
+    uint32_t number = 0;
     for (uint32_t i = 0; i < stack->python_count; i++) {
-        const struct gos_python_frame *frame = &stack->python[i];
-        if (!noise && gos_python_frame_is_noise(frame))
+        if (!noise && gos_python_frame_is_noise(&stack->python[i]))
             continue;
-        if (shown++ < limit)
-            gos_emitter_line(emitter, "      %s:%d  %s", frame->file, frame->line, frame->function);
-        else
-            left_out++;
+        if (number < newest || number >= count - TEXT_OUTERMOST)
+            python_line(&stack->python[i], emitter);
+        else if (number == newest)
+            more_line(count - newest - TEXT_OUTERMOST, emitter);
+        number++;
     }
-    more_line(left_out, emitter);
 }
 
 static void emit_native_text(const struct gos_shown_stack *stack, uint32_t limit, bool noise,

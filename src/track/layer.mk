@@ -17,6 +17,7 @@ track_sources := \
     peak.c \
     pending.c \
     pool.c \
+    python_cut.c \
     python_frames.c \
     python_guard.c \
     python_layout.c \

@@ -6,6 +6,7 @@
 #include "../base/memory.h"
 #include "../base/module.h"
 #include "../base/phdr_walk.h"
+#include "python_cut.h"
 #include "python_guard.h"
 #include "python_layout.h"
 #include "python_text.h"
@@ -235,6 +236,30 @@ static bool is_stand_in(const struct gos_python_layout *layout, uintptr_t frame)
            *(const uint8_t *)(frame + layout->frame_owner) >= GOS_PYTHON_OWNER_STAND_IN;
 }
 
+static bool holds_code(const struct interpreter *python, uintptr_t frame)
+{
+    const struct gos_python_layout *layout = &python->layout;
+    uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
+    return !is_stand_in(layout, frame) && is_code(python, code);
+}
+
+/* From here outward to the next frame that runs a code object; 0: there is none. */
+static __attribute__((noinline)) uintptr_t skip_others(const struct interpreter *python,
+                                                       uintptr_t frame)
+{
+    for (uint32_t walked = 0; frame && walked < WALK_MAX; walked++) {
+        if (holds_code(python, frame))
+            return frame;
+        frame = word_at(frame + python->layout.frame_previous);
+    }
+    return 0;
+}
+
+static uintptr_t outward(const struct interpreter *python, uintptr_t frame)
+{
+    return skip_others(python, word_at(frame + python->layout.frame_previous));
+}
+
 static inline __attribute__((always_inline)) bool
 read_object(const struct interpreter *python, uintptr_t frame, struct gos_python_ref *ref)
 {
@@ -272,13 +297,20 @@ read_copied(const struct interpreter *python, uintptr_t frame, struct gos_python
 
 typedef bool frame_reader(const struct interpreter *, uintptr_t, struct gos_python_ref *);
 
+static frame_reader *reader_of(const struct gos_python_layout *layout)
+{
+    if (layout->has_frame_objects)
+        return read_object;
+    return layout->has_copies ? read_copied : read_frame;
+}
+
 /*
- * Takes the interpreter by value: what is written to the stack then cannot
- * change the offsets, which stay in registers.
+ * Returns the frame after those that were kept.  Takes the interpreter by value: what is written to
+ * the stack then cannot change the offsets, which stay in registers.
  */
-static inline __attribute__((always_inline)) void walk(struct interpreter python,
-                                                       frame_reader *read, uintptr_t frame,
-                                                       struct gos_stack *stack, uint32_t max)
+static inline __attribute__((always_inline)) uintptr_t walk(struct interpreter python,
+                                                            frame_reader *read, uintptr_t frame,
+                                                            struct gos_stack *stack, uint32_t max)
 {
     uint64_t hash = GOS_STACK_HASH_START;
     uint32_t count = 0;
@@ -292,6 +324,24 @@ static inline __attribute__((always_inline)) void walk(struct interpreter python
     }
     stack->python_count = count;
     stack->python_hash = gos_stack_hash_finish(hash);
+    return frame;
+}
+
+/* More frames than fit: see python_cut.h. */
+static __attribute__((noinline)) void cut(const struct interpreter *python, frame_reader *read,
+                                          uintptr_t frame, struct gos_stack *stack)
+{
+    struct gos_python_further further = {.count = 0};
+    for (frame = skip_others(python, frame); frame && further.count < GOS_PYTHON_FURTHER_MAX;
+         frame = outward(python, frame)) {
+        struct gos_python_ref ref;
+        if (read(python, frame, &ref))
+            gos_python_further_add(&further, &ref);
+    }
+    if (further.count == 0)
+        return;
+    gos_python_cut(stack->python, stack->python_count, &further);
+    stack->python_hash = gos_stack_hash_python(stack->python, stack->python_count);
 }
 
 /* The calling thread's newest frame; 0: it runs no Python. */
@@ -309,39 +359,18 @@ void gos_python_capture(struct gos_stack *stack, uint32_t max)
     stack->python_hash = 0;
     if (!frame)
         return;
-    if (python->layout.has_frame_objects)
-        walk(*python, read_object, frame, stack, max);
-    else if (python->layout.has_copies)
-        walk(*python, read_copied, frame, stack, max);
+    frame_reader *read = reader_of(&python->layout);
+    if (read == read_object)
+        frame = walk(*python, read_object, frame, stack, max);
+    else if (read == read_copied)
+        frame = walk(*python, read_copied, frame, stack, max);
     else
-        walk(*python, read_frame, frame, stack, max);
+        frame = walk(*python, read_frame, frame, stack, max);
+    if (frame && max >= GOS_PYTHON_CUT_MIN && stack->python_count == max)
+        cut(python, read, frame, stack);
 }
 
 /* --- comparing ------------------------------------------------------------------------------ */
-
-static bool holds_code(const struct interpreter *python, uintptr_t frame)
-{
-    const struct gos_python_layout *layout = &python->layout;
-    uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
-    return !is_stand_in(layout, frame) && is_code(python, code);
-}
-
-/* From here outward to the next frame that runs a code object; 0: there is none. */
-static __attribute__((noinline)) uintptr_t skip_others(const struct interpreter *python,
-                                                       uintptr_t frame)
-{
-    for (uint32_t walked = 0; frame && walked < WALK_MAX; walked++) {
-        if (holds_code(python, frame))
-            return frame;
-        frame = word_at(frame + python->layout.frame_previous);
-    }
-    return 0;
-}
-
-static uintptr_t outward(const struct interpreter *python, uintptr_t frame)
-{
-    return skip_others(python, word_at(frame + python->layout.frame_previous));
-}
 
 typedef bool frame_comparer(const struct gos_python_layout *, uintptr_t frame,
                             const struct gos_python_ref *known);
@@ -358,15 +387,8 @@ static bool is_same_frame(const struct gos_python_layout *layout, uintptr_t fram
                           const struct gos_python_ref *known)
 {
     return (word_at(frame + layout->frame_code) & layout->code_mask) == known->code &&
-           position_of(layout, frame, known->code) == known->offset &&
-           guard_of(layout, known->code) == known->guard;
-}
-
-static bool is_same_copied(const struct gos_python_layout *layout, uintptr_t frame,
-                           const struct gos_python_ref *known)
-{
-    return (word_at(frame + layout->frame_code) & layout->code_mask) == known->code &&
-           position_in_object(layout, frame, known->code) == known->offset &&
+           (layout->has_copies ? position_in_object : position_of)(layout, frame, known->code) ==
+               known->offset &&
            guard_of(layout, known->code) == known->guard;
 }
 
@@ -379,7 +401,7 @@ static bool compare(const struct interpreter *python, frame_comparer *is_same, u
             return false;
         frame = outward(python, frame);
     }
-    return !frame || count == max;
+    return !frame || (count == max && max < GOS_PYTHON_CUT_MIN);
 }
 
 /*
@@ -407,7 +429,14 @@ static bool compare_numbered(const struct interpreter *python, uintptr_t frame,
             return false;
         frame = word_at(frame + previous_at);
     }
-    return count == max || !skip_others(python, frame);
+    return !skip_others(python, frame) || (count == max && max < GOS_PYTHON_CUT_MIN);
+}
+
+static bool is_cut_likewise(const struct gos_python_ref *refs, uint32_t max)
+{
+    struct gos_stack stack;
+    gos_python_capture(&stack, max);
+    return stack.python_count == max && memcmp(stack.python, refs, max * sizeof *refs) == 0;
 }
 
 bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max)
@@ -416,9 +445,9 @@ bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint3
     uintptr_t frame = top_of(python);
     if (!frame)
         return count == 0;
-    if (python->layout.has_copies)
-        return compare(python, is_same_copied, frame, refs, count, max);
-    if (python->layout.code_version)
+    if (count == max && gos_python_is_cut(refs, max))
+        return is_cut_likewise(refs, max);
+    if (python->layout.code_version && !python->layout.has_copies)
         return compare_numbered(python, frame, refs, count, max);
     bool has_objects = python->layout.has_frame_objects;
     return compare(python, has_objects ? is_same_object : is_same_frame, frame, refs, count, max);

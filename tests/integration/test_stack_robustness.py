@@ -1,4 +1,5 @@
 """Stacks that are hard to walk, tags, and sampled stacks."""
+import collections
 import pathlib
 import platform
 import subprocess
@@ -180,6 +181,24 @@ def has(python_path, package):
 @pytest.mark.parametrize("package", ["greenlet", "numba"])
 def test_other_peoples_stacks_below_python(same, python_with, unwinder, package):
     same(python_with(package), HERE / f"stack_{package}.py", env=unwinder, timeout=120)
+
+
+@pytest.mark.parametrize("python_path", pythons.of_versions(["3.8", "3.12", "3.14"]))
+def test_lines_of_the_program_are_kept_of_a_deep_stack(host, python_path):
+    report = host(python_path, HERE / "stack_deep.py").report
+    counts = collections.Counter()
+    for site in report.json["sites"]:
+        frames = site["stack"]["python"]
+        counts[frames[-2]["function"]] += site["live_count"]
+        assert len(frames) == 40
+        assert [i for i, frame in enumerate(frames) if frame["file"] == "<not kept>"] == [31]
+    assert counts == {"encode": 200, "decode": 200}
+    assert ("stack_deep.py:35 <module> (layers: core.py:3) short by"
+            in " ".join(report.text.split()))
+    assert "      ... and 28 more\n      /venv/site-packages/layers/core.py:6  step\n" in report.text
+    shown = subprocess.run([str(BUILD / "gpuoomshim"), "show", "--all", str(report.path)],
+                           stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert "      ... frames between that were not kept\n" in shown
 
 
 # --- recognised stacks ------------------------------------------------------------
