@@ -31,9 +31,3 @@ void gos_python_cut(struct gos_python_ref *refs, uint32_t max,
     }
     refs[mark] = (struct gos_python_ref){.code = 0};
 }
-
-bool gos_python_is_cut(const struct gos_python_ref *refs, uint32_t max)
-{
-    return max >= GOS_PYTHON_CUT_MIN &&
-           (!refs[max - 1 - outer_of(max)].code || !refs[max - 1].code);
-}

@@ -7,7 +7,6 @@
 #ifndef GOS_TRACK_PYTHON_CUT_H
 #define GOS_TRACK_PYTHON_CUT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "site.h"
@@ -37,8 +36,5 @@ static inline void gos_python_further_add(struct gos_python_further *further,
  */
 void gos_python_cut(struct gos_python_ref *refs, uint32_t max,
                     const struct gos_python_further *further);
-
-/* Are these `max` references what gos_python_cut left? */
-bool gos_python_is_cut(const struct gos_python_ref *refs, uint32_t max);
 
 #endif

@@ -372,6 +372,15 @@ void gos_python_capture(struct gos_stack *stack, uint32_t max)
 
 /* --- comparing ------------------------------------------------------------------------------ */
 
+/* At the mark of a stack that was cut: is this one's ending the same? */
+static __attribute__((noinline)) bool is_cut_likewise(const struct gos_python_ref *refs,
+                                                      uint32_t count)
+{
+    struct gos_stack stack;
+    gos_python_capture(&stack, count);
+    return stack.python_count == count && memcmp(stack.python, refs, count * sizeof *refs) == 0;
+}
+
 typedef bool frame_comparer(const struct gos_python_layout *, uintptr_t frame,
                             const struct gos_python_ref *known);
 
@@ -387,8 +396,8 @@ static bool is_same_frame(const struct gos_python_layout *layout, uintptr_t fram
                           const struct gos_python_ref *known)
 {
     return (word_at(frame + layout->frame_code) & layout->code_mask) == known->code &&
-           (layout->has_copies ? position_in_object : position_of)(layout, frame, known->code) ==
-               known->offset &&
+           (layout->has_copies ? position_in_object(layout, frame, known->code)
+                               : position_of(layout, frame, known->code)) == known->offset &&
            guard_of(layout, known->code) == known->guard;
 }
 
@@ -398,7 +407,7 @@ static bool compare(const struct interpreter *python, frame_comparer *is_same, u
     frame = skip_others(python, frame);
     for (uint32_t i = 0; i < count; i++) {
         if (!frame || !is_same(&python->layout, frame, &refs[i]))
-            return false;
+            return !refs[i].code && is_cut_likewise(refs, count);
         frame = outward(python, frame);
     }
     return !frame || (count == max && max < GOS_PYTHON_CUT_MIN);
@@ -423,7 +432,7 @@ static bool compare_numbered(const struct interpreter *python, uintptr_t frame,
             frame = skip_others(python, frame);
         if (!frame || (word_at(frame + code_at) & mask) != known->code ||
             half_at(known->code + version_at) != known->guard)
-            return false;
+            return !known->code && is_cut_likewise(refs, count);
         intptr_t position = (intptr_t)(word_at(frame + position_at) - known->code - start);
         if (position != known->offset && (known->offset || position > 0))
             return false;
@@ -432,21 +441,12 @@ static bool compare_numbered(const struct interpreter *python, uintptr_t frame,
     return !skip_others(python, frame) || (count == max && max < GOS_PYTHON_CUT_MIN);
 }
 
-static bool is_cut_likewise(const struct gos_python_ref *refs, uint32_t max)
-{
-    struct gos_stack stack;
-    gos_python_capture(&stack, max);
-    return stack.python_count == max && memcmp(stack.python, refs, max * sizeof *refs) == 0;
-}
-
 bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max)
 {
     const struct interpreter *python = current_interpreter();
     uintptr_t frame = top_of(python);
     if (!frame)
         return count == 0;
-    if (count == max && gos_python_is_cut(refs, max))
-        return is_cut_likewise(refs, max);
     if (python->layout.code_version && !python->layout.has_copies)
         return compare_numbered(python, frame, refs, count, max);
     bool has_objects = python->layout.has_frame_objects;
