@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../base/cxx_name.h"
 #include "../base/text.h"
 
 #define TEXT_SITES 20
@@ -62,11 +63,18 @@ static void emit_stack_json(const struct gos_shown_stack *stack, struct gos_emit
 static void native_line(const struct gos_shown_frame *frame, struct gos_emitter *emitter)
 {
     const char *library = frame->module ? frame->module->name : "(no library)";
-    if (frame->symbol && frame->symbol_offset > 0)
-        gos_emitter_line(emitter, "      %-24s %s+0x%llx", library, frame->symbol,
+    const char *name = frame->symbol;
+    char buffer[512];
+    struct gos_text text = gos_text_on(buffer, sizeof buffer);
+    if (name && name[0] == '_') { /* others may be longer */
+        gos_cxx_name_put(&text, name);
+        name = buffer;
+    }
+    if (name && frame->symbol_offset > 0)
+        gos_emitter_line(emitter, "      %-24s %s+0x%llx", library, name,
                          (unsigned long long)frame->symbol_offset);
-    else if (frame->symbol)
-        gos_emitter_line(emitter, "      %-24s %s", library, frame->symbol);
+    else if (name)
+        gos_emitter_line(emitter, "      %-24s %s", library, name);
     else
         gos_emitter_line(emitter, "      %-24s +0x%llx", library,
                          (unsigned long long)frame->offset);
@@ -157,12 +165,21 @@ void gos_document_stack(const struct gos_document *document, struct gos_emitter 
 
 /* --- modules that the frames name --- */
 
+static void put_build_id(struct gos_text *text, const struct gos_module *module)
+{
+    for (uint8_t i = 0; i < module->build_id_bytes && i < sizeof module->build_id; i++)
+        gos_text_format(text, "%02x", module->build_id[i]);
+}
+
 static void emit_module(const struct gos_module *module, struct gos_emitter *emitter)
 {
     char build_id[2 * sizeof module->build_id + 1];
     struct gos_text text = gos_text_on(build_id, sizeof build_id);
-    for (uint8_t i = 0; i < module->build_id_bytes && i < sizeof module->build_id; i++)
-        gos_text_format(&text, "%02x", module->build_id[i]);
+    put_build_id(&text, module);
+    if (gos_emitter_is_text(emitter)) {
+        gos_emitter_line(emitter, "  %-40s  %s", text.length ? build_id : "(none)", module->path);
+        return;
+    }
     gos_emitter_row(emitter, NULL);
     gos_emitter_count(emitter, GOS_FIELD("module", NULL), module->index);
     gos_emitter_string(emitter, GOS_FIELD("name", NULL), module->name);
@@ -173,8 +190,8 @@ static void emit_module(const struct gos_module *module, struct gos_emitter *emi
 
 static void emit_modules(const struct gos_stacks *stacks, struct gos_emitter *emitter)
 {
-    if (gos_emitter_is_text(emitter))
-        return;
+    if (stacks->module_count > 0)
+        gos_emitter_heading(emitter, "BUILD IDS of what the native frames name");
     gos_emitter_array(emitter, "modules");
     for (size_t i = 0; i < stacks->module_count; i++)
         emit_module(stacks->modules[i], emitter);
