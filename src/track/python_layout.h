@@ -2,11 +2,12 @@
  * Where CPython keeps what a stack needs: offsets into its thread state,
  * frames, code objects and strings, on 64-bit machines.
  *
- * The offsets of 3.8 to 3.13 were checked against the headers of each release;
- * 3.14's come from its published structures.  From 3.13 on the
- * interpreter describes itself (_Py_DebugOffsets at the start of _PyRuntime)
- * and its word goes before ours.  Builds without the GIL are known only by
- * that word: every object of theirs begins with a larger header.
+ * The offsets of 3.8 to 3.13 were checked against the headers of each release,
+ * 3.14's against the interpreter.  From 3.13 on it describes itself
+ * (_Py_DebugOffsets at the start of _PyRuntime) and its word goes before ours.
+ * Builds without the GIL are known only by that word: every object of theirs
+ * begins with a larger header.  Of these 3.13 was compared with the interpreter;
+ * 3.14's come from its published structures.
  */
 #ifndef GOS_TRACK_PYTHON_LAYOUT_H
 #define GOS_TRACK_PYTHON_LAYOUT_H
