@@ -273,4 +273,4 @@ help: ## this list
 	    while IFS='	' read -r target words; do printf '  make %-14s %s\n' "$$target" "$$words"; done
 	@echo 'settings: BUILD=dir V=1 WERROR=0 CC= CFLAGS= LDFLAGS= CUDA_INCLUDE=dir PREFIX= DESTDIR='
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/pythons -prune -o -name '*.d' -type f -print 2>/dev/null)

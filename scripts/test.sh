@@ -125,6 +125,7 @@ PYTHON=$(find_python "$BUILD" pytest jsonschema) || { echo "no python with pytes
 export PYTHON
 
 echo "-- build"
+[ -z "$install" ] || begin "pythons" scripts/fetch-pythons.sh
 step "build" make -j"$jobs" all || finish
 step "build the simulated GPU and the hosts" make -j"$jobs" sim programs || finish
 step "build the tests" make -k -j"$jobs" tests
@@ -136,6 +137,7 @@ matrix=$BUILD/tests/unit/test_diagnose_matrix
 simulator
 # The hosts mostly wait for time to pass, so the emulator can have the processor.
 begin "aarch64" env BUILD="$BUILD-aarch64" scripts/check-aarch64.sh $install
+[ -z "$install" ] || finished "pythons" >/dev/null
 counted "integration" env GOS_HOSTS_LIMIT=1200 scripts/run-hosts.sh tests/integration
 counted "address and undefined-behaviour sanitizers" make -j"$jobs" asan
 counted "thread sanitizer" make -j"$jobs" tsan

@@ -8,6 +8,7 @@
 #include "loss.h"
 #include "memory.h"
 #include "module_facts.h"
+#include "module_path.h"
 #include "os.h"
 #include "phdr_walk.h"
 #include "text.h"
@@ -248,6 +249,24 @@ static bool merge(const struct walk *walk)
     return is_newer;
 }
 
+/* What was looked up once is not looked up again each time something is loaded. */
+static void make_paths_absolute(struct walk *walk)
+{
+    for (struct found *found = walk->first; found; found = found->next) {
+        const struct gos_module *known;
+        const char *path;
+
+        if (found->module.path[0] == '/' || !strchr(found->module.path, '/'))
+            continue;
+        known = find(found->module.start);
+        if (known && gos_module_is_same(known, &found->module))
+            path = known->path;
+        else
+            path = gos_module_mapped_path(found->module.start, &walk->scratch);
+        found->module.path = path ? path : found->module.path;
+    }
+}
+
 /* Bring the table up to date; false when nothing was new. */
 static bool refresh(void)
 {
@@ -256,6 +275,7 @@ static bool refresh(void)
 
     walk.last = &walk.first;
     gos_phdr_walk(collect, &walk);
+    make_paths_absolute(&walk);
     if (walk.is_failed)
         gos_loss_count(GOS_LOSS_MEMORY);
     else if (walk.first)

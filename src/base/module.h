@@ -18,11 +18,11 @@
 #define GOS_MODULE_MAX 8192 /* over the process' life: an object loaded elsewhere counts again */
 
 struct gos_module {
-    uintptr_t base;      /* load bias: address = base + virtual address */
-    uintptr_t start;     /* lowest mapped address */
-    uintptr_t end;       /* one past the highest */
-    const char *path;    /* as loaded; the executable's is /proc/self/exe's target */
-    const char *name;    /* last component of path */
+    uintptr_t base;   /* load bias: address = base + virtual address */
+    uintptr_t start;  /* lowest mapped address */
+    uintptr_t end;    /* one past the highest */
+    const char *path; /* absolute where it is known; the executable's is /proc/self/exe's target */
+    const char *name; /* last component of path */
     const void *dynamic; /* ElfW(Dyn) array, or NULL */
     uint8_t build_id[20];
     uint8_t build_id_bytes; /* 0: none */

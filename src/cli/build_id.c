@@ -1,6 +1,8 @@
 #include "build_id.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,12 +66,12 @@ static bool file_matches(FILE *file, const struct gos_module *module)
     return false;
 }
 
-bool gos_build_id_matches(const struct gos_module *module)
+int gos_build_id_check(const struct gos_module *module)
 {
     FILE *file = module->path ? fopen(module->path, "rb") : NULL;
     if (!file)
-        return false;
+        return module->path ? -errno : -ENOENT;
     bool matches = module->build_id_bytes == 0 || file_matches(file, module);
     fclose(file);
-    return matches;
+    return matches ? 0 : -ESTALE;
 }

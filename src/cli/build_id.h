@@ -2,14 +2,12 @@
 #ifndef GOS_CLI_BUILD_ID_H
 #define GOS_CLI_BUILD_ID_H
 
-#include <stdbool.h>
-
 #include "../base/module.h"
 
 /*
- * Is the file at the module's path the one that was loaded?  True also for a
- * module without a build id, as far as the file can be read at all.
+ * Is the file at the module's path the one that was loaded?  0: yes, also for a
+ * module without a build id; -ESTALE: it has another one; else why it cannot be read.
  */
-bool gos_build_id_matches(const struct gos_module *module);
+int gos_build_id_check(const struct gos_module *module);
 
 #endif

@@ -23,6 +23,20 @@ static void load_build_id(struct gos_module *module, const char *hex)
     }
 }
 
+/* Those of the file, for the report that is printed. */
+static int list_modules(struct gos_loaded *loaded)
+{
+    struct gos_stacks *stacks = &loaded->document.stacks;
+    stacks->modules =
+        gos_scratch_alloc(&loaded->scratch, loaded->module_count * sizeof *stacks->modules);
+    if (!stacks->modules)
+        return -ENOMEM;
+    for (size_t i = 0; i < loaded->module_count; i++)
+        stacks->modules[i] = &loaded->modules[i];
+    stacks->module_count = loaded->module_count;
+    return 0;
+}
+
 static int load_modules(struct gos_loaded *loaded, const json_t *root)
 {
     const json_t *array = json_object_get(root, "modules");
@@ -38,7 +52,7 @@ static int load_modules(struct gos_loaded *loaded, const json_t *root)
         module->path = gos_value_text(from, "path");
         load_build_id(module, gos_value_string(from, "build_id"));
     }
-    return 0;
+    return loaded->module_count > 0 ? list_modules(loaded) : 0;
 }
 
 static const struct gos_module *find_module(const struct gos_loaded *loaded, uint64_t index)

@@ -5,8 +5,10 @@
 #include "load.h"
 
 /*
- * Name the frames that the report could not name.  Files that are not the ones
- * that were loaded (another build id) are left alone, with a line on stderr.
+ * Give native frames their source lines, and names to those that the report could
+ * not name; functions that were inlined become frames of their own.  Files that are
+ * not there or not the ones that were loaded (another build id) are left alone, with
+ * a line on stderr.
  * 0, or -ENOENT after a complaint when there is no addr2line.
  */
 __attribute__((warn_unused_result)) int gos_symbolize(struct gos_loaded *loaded);

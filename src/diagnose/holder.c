@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "../base/cxx_name.h"
 #include "../base/module.h"
 #include "../base/text.h"
 #include "../track/site.h"
@@ -79,9 +80,10 @@ static void put_native(struct gos_text *text, const struct gos_site *site)
     const struct gos_module *module =
         i < site->native_count ? gos_module_at(site->native[i].module) : NULL;
     const char *symbol = module ? gos_module_nearest(module, site->native[i].address, NULL) : NULL;
-    if (symbol)
-        gos_text_format(text, "%s %s", module->name, symbol);
-    else if (module)
+    if (symbol) {
+        gos_text_format(text, "%s ", module->name);
+        gos_cxx_name_put(text, symbol);
+    } else if (module)
         gos_text_format(text, "%s+0x%llx", module->name,
                         (unsigned long long)site->native[i].offset);
 }

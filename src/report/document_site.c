@@ -1,10 +1,14 @@
 /* Who holds the memory: stacks, sites, and the libraries that they belong to. */
 #include "document.h"
 
+#include <string.h>
+
+#include "../base/cxx_name.h"
 #include "../base/text.h"
 
 #define TEXT_SITES 20
 #define TEXT_FRAMES 12
+#define TEXT_OUTERMOST 3 /* of these, where there are more */
 #define JSON_SITES 4000
 
 /* --- stacks --- */
@@ -59,11 +63,18 @@ static void emit_stack_json(const struct gos_shown_stack *stack, struct gos_emit
 static void native_line(const struct gos_shown_frame *frame, struct gos_emitter *emitter)
 {
     const char *library = frame->module ? frame->module->name : "(no library)";
-    if (frame->symbol && frame->symbol_offset > 0)
-        gos_emitter_line(emitter, "      %-24s %s+0x%llx", library, frame->symbol,
+    const char *name = frame->symbol;
+    char buffer[512];
+    struct gos_text text = gos_text_on(buffer, sizeof buffer);
+    if (name && name[0] == '_') { /* others may be longer */
+        gos_cxx_name_put(&text, name);
+        name = buffer;
+    }
+    if (name && frame->symbol_offset > 0)
+        gos_emitter_line(emitter, "      %-24s %s+0x%llx", library, name,
                          (unsigned long long)frame->symbol_offset);
-    else if (frame->symbol)
-        gos_emitter_line(emitter, "      %-24s %s", library, frame->symbol);
+    else if (name)
+        gos_emitter_line(emitter, "      %-24s %s", library, name);
     else
         gos_emitter_line(emitter, "      %-24s +0x%llx", library,
                          (unsigned long long)frame->offset);
@@ -75,21 +86,38 @@ static void more_line(uint32_t count, struct gos_emitter *emitter)
         gos_emitter_line(emitter, "      ... and %u more", count);
 }
 
+static void python_line(const struct gos_python_frame *frame, struct gos_emitter *emitter)
+{
+    if (frame->file && strcmp(frame->file, GOS_PYTHON_CUT) == 0)
+        gos_emitter_line(emitter, "      ... frames between that were not kept");
+    else
+        gos_emitter_line(emitter, "      %s:%d  %s", frame->file, frame->line, frame->function);
+}
+
+static uint32_t count_python(const struct gos_shown_stack *stack, bool noise)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < stack->python_count; i++)
+        count += noise || !gos_python_frame_is_noise(&stack->python[i]);
+    return count;
+}
+
+/* Where all are too many, the newest and the outermost. */
 static void emit_python_text(const struct gos_shown_stack *stack, uint32_t limit, bool noise,
                              struct gos_emitter *emitter)
 {
-    uint32_t shown = 0;
-    uint32_t left_out = 0;
+    uint32_t count = count_python(stack, noise);
+    uint32_t newest = count > limit ? limit - TEXT_OUTERMOST : count;
+    uint32_t number = 0;
     for (uint32_t i = 0; i < stack->python_count; i++) {
-        const struct gos_python_frame *frame = &stack->python[i];
-        if (!noise && gos_python_frame_is_noise(frame))
+        if (!noise && gos_python_frame_is_noise(&stack->python[i]))
             continue;
-        if (shown++ < limit)
-            gos_emitter_line(emitter, "      %s:%d  %s", frame->file, frame->line, frame->function);
-        else
-            left_out++;
+        if (number < newest || number >= count - TEXT_OUTERMOST)
+            python_line(&stack->python[i], emitter);
+        else if (number == newest)
+            more_line(count - newest - TEXT_OUTERMOST, emitter);
+        number++;
     }
-    more_line(left_out, emitter);
 }
 
 static void emit_native_text(const struct gos_shown_stack *stack, uint32_t limit, bool noise,
@@ -137,12 +165,21 @@ void gos_document_stack(const struct gos_document *document, struct gos_emitter 
 
 /* --- modules that the frames name --- */
 
+static void put_build_id(struct gos_text *text, const struct gos_module *module)
+{
+    for (uint8_t i = 0; i < module->build_id_bytes && i < sizeof module->build_id; i++)
+        gos_text_format(text, "%02x", module->build_id[i]);
+}
+
 static void emit_module(const struct gos_module *module, struct gos_emitter *emitter)
 {
     char build_id[2 * sizeof module->build_id + 1];
     struct gos_text text = gos_text_on(build_id, sizeof build_id);
-    for (uint8_t i = 0; i < module->build_id_bytes && i < sizeof module->build_id; i++)
-        gos_text_format(&text, "%02x", module->build_id[i]);
+    put_build_id(&text, module);
+    if (gos_emitter_is_text(emitter)) {
+        gos_emitter_line(emitter, "  %-40s  %s", text.length ? build_id : "(none)", module->path);
+        return;
+    }
     gos_emitter_row(emitter, NULL);
     gos_emitter_count(emitter, GOS_FIELD("module", NULL), module->index);
     gos_emitter_string(emitter, GOS_FIELD("name", NULL), module->name);
@@ -153,8 +190,8 @@ static void emit_module(const struct gos_module *module, struct gos_emitter *emi
 
 static void emit_modules(const struct gos_stacks *stacks, struct gos_emitter *emitter)
 {
-    if (gos_emitter_is_text(emitter))
-        return;
+    if (stacks->module_count > 0)
+        gos_emitter_heading(emitter, "BUILD IDS of what the native frames name");
     gos_emitter_array(emitter, "modules");
     for (size_t i = 0; i < stacks->module_count; i++)
         emit_module(stacks->modules[i], emitter);

@@ -60,17 +60,20 @@ void gos_screen_line(struct gos_screen *screen, uint8_t importance, const char *
 
 /*
  * How many bytes of s go on a line of so many columns: whole words, or, where
- * one word alone is too long (a path), as much of it as fits.
+ * one word alone is too long (a path), as much of it as fits; on the last line
+ * also of a word that is long itself.
  */
-static size_t fit(const char *s, size_t columns, size_t bytes_max)
+static size_t fit(const char *s, size_t columns, size_t bytes_max, bool is_last)
 {
     size_t bytes = 0;
     size_t last_space = 0;
     for (size_t column = 0; s[bytes]; column++) {
         if (s[bytes] == ' ')
             last_space = bytes;
-        if (column == columns || bytes + 4 > bytes_max)
-            return last_space ? last_space : bytes;
+        if (column == columns || bytes + 4 > bytes_max) {
+            bool splits = is_last && strcspn(s + last_space + 1, " ") > columns / 4;
+            return last_space && !splits ? last_space : bytes;
+        }
         size_t length = gos_utf8_length(s + bytes);
         bytes += length ? length : 1;
     }
@@ -108,7 +111,7 @@ void gos_screen_add(struct gos_screen *screen, uint8_t importance, const char *l
         (void)line_put_word(line, i == 0 ? label : "", i == 0 ? strlen(label) : 0);
         line_pad(line, GOS_SCREEN_LABEL);
         size_t part = fit(words, GOS_SCREEN_COLUMNS - GOS_SCREEN_LABEL,
-                          sizeof line->data - GOS_SCREEN_LABEL - 1);
+                          sizeof line->data - GOS_SCREEN_LABEL - 1, i + 1 == max_lines);
         size_t done = line_put_word(line, words, part);
         words = skip_spaces(words + (done ? done : strlen(words)));
     }

@@ -1,6 +1,7 @@
 /* A place in code in a few words: "model.py:41 forward", or "libfoo.so.1 function". */
 #include <string.h>
 
+#include "../base/cxx_name.h"
 #include "../diagnose/code_place.h"
 #include "screen_parts.h"
 
@@ -12,9 +13,10 @@ bool gos_screen_has_text(const char *string)
 static void put_native(struct gos_text *text, const struct gos_shown_frame *frame)
 {
     gos_text_put(text, frame->module->name);
-    if (frame->symbol)
-        gos_text_format(text, " %s", frame->symbol);
-    else
+    if (frame->symbol) {
+        gos_text_put(text, " ");
+        gos_cxx_name_put(text, frame->symbol);
+    } else
         gos_text_format(text, "+0x%llx", (unsigned long long)frame->offset);
 }
 

@@ -46,11 +46,16 @@ static bool same_ref(const struct gos_python_ref *a, const struct gos_python_ref
 static bool decode(struct gos_frame_cache *cache, const struct gos_python_ref *ref,
                    struct gos_python_frame *frame)
 {
+    if (!ref->code) {
+        frame->file = GOS_PYTHON_CUT;
+        frame->function = "";
+        return true;
+    }
     if (!cache)
         return gos_python_decode(ref, frame);
     size_t slot = slot_of((uint64_t)ref->code ^ (uint64_t)ref->offset << 40);
     struct gos_python_cache_entry *entry = &cache->python[slot];
-    if (ref->code && same_ref(&entry->ref, ref)) {
+    if (same_ref(&entry->ref, ref)) {
         memcpy(frame, &entry->frame, sizeof *frame);
         return true;
     }

@@ -18,6 +18,7 @@ track_sources := \
     peak.c \
     pending.c \
     pool.c \
+    python_cut.c \
     python_frames.c \
     python_guard.c \
     python_interpreter.c \

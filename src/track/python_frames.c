@@ -2,14 +2,12 @@
 
 #include <string.h>
 
+#include "python_cut.h"
 #include "python_guard.h"
 #include "python_layout.h"
 #include "python_text.h"
 #include "stack_hash.h"
 
-#define OBJECT_TYPE 8
-#define BYTES_SIZE 16
-#define BYTES_DATA 32
 #define BYTES_MAX (1u << 24)
 
 /* A chain of frames longer than this is damaged; CPython's own limit is far lower. */
@@ -31,9 +29,10 @@ static uint32_t half_at(uintptr_t address)
 
 /* --- capturing ------------------------------------------------------------------------------ */
 
-static bool is_code(uintptr_t code_type, uintptr_t code)
+static bool is_code(const struct gos_interpreter *python, uintptr_t code)
 {
-    return code && code % sizeof(uintptr_t) == 0 && word_at(code + OBJECT_TYPE) == code_type;
+    return code && code % sizeof(uintptr_t) == 0 &&
+           word_at(code + python->layout.object_type) == python->code_type;
 }
 
 static uintptr_t newest_frame(const struct gos_python_layout *layout, uintptr_t thread_state)
@@ -60,6 +59,16 @@ static uint32_t position_of(const struct gos_python_layout *layout, uintptr_t fr
     return instruction < start ? 0 : (uint32_t)(instruction - start);
 }
 
+/* The same where the instruction may lie in another copy of the bytecode: there it is 0. */
+static uint32_t position_in_object(const struct gos_python_layout *layout, uintptr_t frame,
+                                   uintptr_t code)
+{
+    uintptr_t start = code + layout->code_instructions;
+    uintptr_t position = word_at(frame + layout->frame_position) - start;
+    uintptr_t bytes = word_at(code + layout->object_size) * GOS_PYTHON_INSTRUCTION;
+    return position < bytes ? (uint32_t)position : 0;
+}
+
 static uint32_t index_of(const struct gos_python_layout *layout, uintptr_t frame)
 {
     int32_t index = (int32_t)half_at(frame + layout->frame_position);
@@ -72,12 +81,36 @@ static bool is_stand_in(const struct gos_python_layout *layout, uintptr_t frame)
            *(const uint8_t *)(frame + layout->frame_owner) >= GOS_PYTHON_OWNER_STAND_IN;
 }
 
+static bool holds_code(const struct gos_interpreter *python, uintptr_t frame)
+{
+    const struct gos_python_layout *layout = &python->layout;
+    uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
+    return !is_stand_in(layout, frame) && is_code(python, code);
+}
+
+/* From here outward to the next frame that runs a code object; 0: there is none. */
+static __attribute__((noinline)) uintptr_t skip_others(const struct gos_interpreter *python,
+                                                       uintptr_t frame)
+{
+    for (uint32_t walked = 0; frame && walked < WALK_MAX; walked++) {
+        if (holds_code(python, frame))
+            return frame;
+        frame = word_at(frame + python->layout.frame_previous);
+    }
+    return 0;
+}
+
+static uintptr_t outward(const struct gos_interpreter *python, uintptr_t frame)
+{
+    return skip_others(python, word_at(frame + python->layout.frame_previous));
+}
+
 static inline __attribute__((always_inline)) bool
 read_object(const struct gos_interpreter *python, uintptr_t frame, struct gos_python_ref *ref)
 {
     const struct gos_python_layout *layout = &python->layout;
     uintptr_t code = word_at(frame + layout->frame_code);
-    if (!is_code(python->code_type, code))
+    if (!is_code(python, code))
         return false;
     ref->code = code;
     ref->offset = index_of(layout, frame);
@@ -90,7 +123,7 @@ read_frame(const struct gos_interpreter *python, uintptr_t frame, struct gos_pyt
 {
     const struct gos_python_layout *layout = &python->layout;
     uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
-    if (is_stand_in(layout, frame) || !is_code(python->code_type, code))
+    if (is_stand_in(layout, frame) || !is_code(python, code))
         return false;
     ref->code = code;
     ref->offset = position_of(layout, frame, code);
@@ -98,15 +131,31 @@ read_frame(const struct gos_interpreter *python, uintptr_t frame, struct gos_pyt
     return true;
 }
 
+static inline __attribute__((always_inline)) bool
+read_copied(const struct gos_interpreter *python, uintptr_t frame, struct gos_python_ref *ref)
+{
+    if (!read_frame(python, frame, ref))
+        return false;
+    ref->offset = position_in_object(&python->layout, frame, ref->code);
+    return true;
+}
+
 typedef bool frame_reader(const struct gos_interpreter *, uintptr_t, struct gos_python_ref *);
 
+static frame_reader *reader_of(const struct gos_python_layout *layout)
+{
+    if (layout->has_frame_objects)
+        return read_object;
+    return layout->has_copies ? read_copied : read_frame;
+}
+
 /*
- * Takes the interpreter by value: what is written to the stack then cannot
- * change the offsets, which stay in registers.
+ * Returns the frame after those that were kept.  Takes the interpreter by value: what is written to
+ * the stack then cannot change the offsets, which stay in registers.
  */
-static inline __attribute__((always_inline)) void walk(struct gos_interpreter python,
-                                                       frame_reader *read, uintptr_t frame,
-                                                       struct gos_stack *stack, uint32_t max)
+static inline __attribute__((always_inline)) uintptr_t walk(struct gos_interpreter python,
+                                                            frame_reader *read, uintptr_t frame,
+                                                            struct gos_stack *stack, uint32_t max)
 {
     uint64_t hash = GOS_STACK_HASH_START;
     uint32_t count = 0;
@@ -120,6 +169,24 @@ static inline __attribute__((always_inline)) void walk(struct gos_interpreter py
     }
     stack->python_count = count;
     stack->python_hash = gos_stack_hash_finish(hash);
+    return frame;
+}
+
+/* More frames than fit: see python_cut.h. */
+static __attribute__((noinline)) void cut(const struct gos_interpreter *python, frame_reader *read,
+                                          uintptr_t frame, struct gos_stack *stack)
+{
+    struct gos_python_further further = {.count = 0};
+    for (frame = skip_others(python, frame); frame && further.count < GOS_PYTHON_FURTHER_MAX;
+         frame = outward(python, frame)) {
+        struct gos_python_ref ref;
+        if (read(python, frame, &ref))
+            gos_python_further_add(&further, &ref);
+    }
+    if (further.count == 0)
+        return;
+    gos_python_cut(stack->python, stack->python_count, &further);
+    stack->python_hash = gos_stack_hash_python(stack->python, stack->python_count);
 }
 
 /* The calling thread's newest frame; 0: it runs no Python. */
@@ -137,35 +204,26 @@ void gos_python_capture(struct gos_stack *stack, uint32_t max)
     stack->python_hash = 0;
     if (!frame)
         return;
-    if (python->layout.has_frame_objects)
-        walk(*python, read_object, frame, stack, max);
+    frame_reader *read = reader_of(&python->layout);
+    if (read == read_object)
+        frame = walk(*python, read_object, frame, stack, max);
+    else if (read == read_copied)
+        frame = walk(*python, read_copied, frame, stack, max);
     else
-        walk(*python, read_frame, frame, stack, max);
+        frame = walk(*python, read_frame, frame, stack, max);
+    if (frame && max >= GOS_PYTHON_CUT_MIN && stack->python_count == max)
+        cut(python, read, frame, stack);
 }
 
 /* --- comparing ------------------------------------------------------------------------------ */
 
-static bool holds_code(const struct gos_python_layout *layout, uintptr_t code_type, uintptr_t frame)
+/* At the mark of a stack that was cut: is this one's ending the same? */
+static __attribute__((noinline)) bool is_cut_likewise(const struct gos_python_ref *refs,
+                                                      uint32_t count)
 {
-    uintptr_t code = word_at(frame + layout->frame_code) & layout->code_mask;
-    return !is_stand_in(layout, frame) && is_code(code_type, code);
-}
-
-/* From here outward to the next frame that runs a code object; 0: there is none. */
-static __attribute__((noinline)) uintptr_t skip_others(const struct gos_interpreter *python,
-                                                       uintptr_t frame)
-{
-    for (uint32_t walked = 0; frame && walked < WALK_MAX; walked++) {
-        if (holds_code(&python->layout, python->code_type, frame))
-            return frame;
-        frame = word_at(frame + python->layout.frame_previous);
-    }
-    return 0;
-}
-
-static uintptr_t outward(const struct gos_interpreter *python, uintptr_t frame)
-{
-    return skip_others(python, word_at(frame + python->layout.frame_previous));
+    struct gos_stack stack;
+    gos_python_capture(&stack, count);
+    return stack.python_count == count && memcmp(stack.python, refs, count * sizeof *refs) == 0;
 }
 
 typedef bool frame_comparer(const struct gos_python_layout *, uintptr_t frame,
@@ -183,7 +241,8 @@ static bool is_same_frame(const struct gos_python_layout *layout, uintptr_t fram
                           const struct gos_python_ref *known)
 {
     return (word_at(frame + layout->frame_code) & layout->code_mask) == known->code &&
-           position_of(layout, frame, known->code) == known->offset &&
+           (layout->has_copies ? position_in_object(layout, frame, known->code)
+                               : position_of(layout, frame, known->code)) == known->offset &&
            guard_of(layout, known->code) == known->guard;
 }
 
@@ -193,10 +252,10 @@ static bool compare(const struct gos_interpreter *python, frame_comparer *is_sam
     frame = skip_others(python, frame);
     for (uint32_t i = 0; i < count; i++) {
         if (!frame || !is_same(&python->layout, frame, &refs[i]))
-            return false;
+            return !refs[i].code && is_cut_likewise(refs, count);
         frame = outward(python, frame);
     }
-    return !frame || count == max;
+    return !frame || (count == max && max < GOS_PYTHON_CUT_MIN);
 }
 
 /*
@@ -218,13 +277,13 @@ static bool compare_numbered(const struct gos_interpreter *python, uintptr_t fra
             frame = skip_others(python, frame);
         if (!frame || (word_at(frame + code_at) & mask) != known->code ||
             half_at(known->code + version_at) != known->guard)
-            return false;
+            return !known->code && is_cut_likewise(refs, count);
         intptr_t position = (intptr_t)(word_at(frame + position_at) - known->code - start);
         if (position != known->offset && (known->offset || position > 0))
             return false;
         frame = word_at(frame + previous_at);
     }
-    return count == max || !skip_others(python, frame);
+    return !skip_others(python, frame) || (count == max && max < GOS_PYTHON_CUT_MIN);
 }
 
 bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max)
@@ -233,7 +292,7 @@ bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint3
     uintptr_t frame = top_of(python);
     if (!frame)
         return count == 0;
-    if (python->layout.code_version)
+    if (python->layout.code_version && !python->layout.has_copies)
         return compare_numbered(python, frame, refs, count, max);
     bool has_objects = python->layout.has_frame_objects;
     return compare(python, has_objects ? is_same_object : is_same_frame, frame, refs, count, max);
@@ -245,17 +304,17 @@ static int line_of(const struct gos_python_layout *layout, const struct gos_pyth
 {
     int firstline = (int)half_at(ref->code + layout->code_firstline);
     uintptr_t table = word_at(ref->code + layout->code_lines);
-    uintptr_t bytes = table ? word_at(table + BYTES_SIZE) : 0;
+    uintptr_t bytes = table ? word_at(table + layout->object_size) : 0;
     if (bytes > BYTES_MAX)
         return firstline;
-    return gos_python_line(layout->lines, (const uint8_t *)(table + BYTES_DATA), bytes, firstline,
-                           ref->offset);
+    return gos_python_line(layout->lines, (const uint8_t *)(table + layout->bytes_data), bytes,
+                           firstline, ref->offset);
 }
 
 bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame *frame)
 {
     const struct gos_interpreter *python = gos_python_known();
-    if (!python || !is_code(python->code_type, ref->code))
+    if (!python || !is_code(python, ref->code))
         return false;
     const struct gos_python_layout *layout = &python->layout;
     frame->file = gos_python_text(layout, word_at(ref->code + layout->code_file));

@@ -3,8 +3,8 @@
  * that can allocate, take a critical section or run Python code.  Safe because
  * the thread is inside a C call, so nobody edits its chain of frames.
  *
- * CPython 3.8 to 3.14, default builds; 3.13+ through its own
- * _Py_DebugOffsets.  An unknown version switches Python stacks off.
+ * CPython 3.8 to 3.14; 3.13+ through its own _Py_DebugOffsets, builds without
+ * the GIL too.  An unknown version switches Python stacks off.
  */
 #ifndef GOS_TRACK_PYTHON_FRAMES_H
 #define GOS_TRACK_PYTHON_FRAMES_H

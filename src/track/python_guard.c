@@ -40,14 +40,14 @@ static uint64_t mix_tail(struct gos_python_span span)
 /* Where a file's name does not carry its hash yet, its end must do. */
 static uint64_t mix_file(const struct gos_python_layout *layout, uintptr_t string)
 {
-    uint64_t hash = string ? word_at(string + GOS_PYTHON_STR_HASH) : 0;
+    uint64_t hash = string ? word_at(string + layout->text_hash) : 0;
     return hash != NO_HASH ? hash : mix_tail(gos_python_text_span(layout, string));
 }
 
 /* The names of functions are interned, and therefore hashed. */
-static uint64_t mix_name(uintptr_t string)
+static uint64_t mix_name(const struct gos_python_layout *layout, uintptr_t string)
 {
-    return string ? word_at(string + GOS_PYTHON_STR_HASH) : 0;
+    return string ? word_at(string + layout->text_hash) : 0;
 }
 
 /*
@@ -59,6 +59,6 @@ uint32_t gos_python_guard(const struct gos_python_layout *layout, uintptr_t code
     uint64_t place =
         word_at(code + layout->code_lines) ^ (uint64_t)half_at(code + layout->code_firstline) << 40;
     uint64_t mixed = place * MULTIPLIER_1 ^ mix_file(layout, word_at(code + layout->code_file));
-    mixed ^= mix_name(word_at(code + layout->code_name)) * MULTIPLIER_2;
+    mixed ^= mix_name(layout, word_at(code + layout->code_name)) * MULTIPLIER_2;
     return (uint32_t)(mixed >> 32 ^ mixed);
 }

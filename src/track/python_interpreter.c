@@ -116,9 +116,9 @@ static bool adopt(const struct gos_module *module)
     const char *words = ((const char *(*)(void))get_version)();
     uint32_t version = version_of(module, words);
     const void *runtime = (const void *)gos_module_symbol(module, "_PyRuntime");
-    const char *why = strstr(words, "free-threading")
-                          ? GOS_PYTHON_FREE_THREADED
-                          : gos_python_layout_find(version, runtime, &found.layout);
+    const char *why = gos_python_layout_find(version, runtime, &found.layout);
+    if (!why && strstr(words, "free-threading") && !found.layout.is_free_threaded)
+        why = GOS_PYTHON_FREE_THREADED;
     if (why) {
         give_up(why);
         return false;

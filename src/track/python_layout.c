@@ -137,15 +137,21 @@ struct self_description {
     uint16_t frame_position;
     uint16_t frame_owner;
     uint16_t code_file;
+    uint16_t code_name;
     uint16_t code_function;
     uint16_t code_lines;
     uint16_t code_firstline;
     uint16_t code_instructions;
+    uint16_t object_header; /* size of what every object begins with */
 };
-static const struct self_description description_3_13 = {184, 232, 240, 248, 264,
-                                                         280, 296, 304, 312, 344};
-static const struct self_description description_3_14 = {208, 256, 264, 272, 288,
-                                                         320, 336, 344, 352, 384};
+static const struct self_description description_3_13 = {184, 232, 240, 248, 264, 280,
+                                                         288, 296, 304, 312, 344, 352};
+static const struct self_description description_3_14 = {208, 256, 264, 272, 288, 320,
+                                                         328, 336, 344, 352, 384, 400};
+
+/* What every object begins with: a count and a type; without the GIL, more before the type. */
+#define HEADER 16
+#define HEADER_MAX 64
 
 #define DESCRIPTION_COOKIE "xdebugpy"
 #define DESCRIPTION_VERSION 8
@@ -168,6 +174,28 @@ static void adopt(uint16_t *offset, const void *runtime, uint16_t position)
         *offset = (uint16_t)word;
 }
 
+/* The table is for the usual header; behind a larger one all members lie so much further. */
+static void place_objects(struct gos_python_layout *layout, uint16_t header)
+{
+    uint16_t further = (uint16_t)(header - HEADER);
+    layout->object_type = (uint16_t)(header - sizeof(void *));
+    layout->object_size = header;
+    layout->bytes_data = (uint16_t)(header + 16);
+    layout->text_length = header;
+    layout->text_hash = (uint16_t)(header + 8);
+    layout->text_state = (uint16_t)(header + 16);
+    layout->text_ascii = (uint16_t)(layout->text_ascii + further);
+    layout->text_compact = (uint16_t)(layout->text_compact + further);
+    if (layout->code_version)
+        layout->code_version = (uint16_t)(layout->code_version + further);
+}
+
+static uint16_t described_header(const void *runtime, const struct self_description *at)
+{
+    uint64_t header = word_at(runtime, at->object_header);
+    return header >= HEADER && header <= HEADER_MAX && header % 8 == 0 ? (uint16_t)header : HEADER;
+}
+
 static void adopt_all(struct gos_python_layout *layout, const void *runtime,
                       const struct self_description *at)
 {
@@ -177,6 +205,7 @@ static void adopt_all(struct gos_python_layout *layout, const void *runtime,
     adopt(&layout->frame_position, runtime, at->frame_position);
     adopt(&layout->frame_owner, runtime, at->frame_owner);
     adopt(&layout->code_file, runtime, at->code_file);
+    adopt(&layout->code_name, runtime, at->code_name);
     adopt(&layout->code_function, runtime, at->code_function);
     adopt(&layout->code_lines, runtime, at->code_lines);
     adopt(&layout->code_firstline, runtime, at->code_firstline);
@@ -198,16 +227,14 @@ static const char *unknown_version(unsigned major, unsigned minor)
     return why ? why : "this version of CPython is not known";
 }
 
-/* What the interpreter says of itself, from 3.13 on.  NULL or why it cannot be read. */
-static const char *refine(uint32_t version_hex, unsigned minor, const void *runtime,
-                          struct gos_python_layout *layout)
+/* What the interpreter says of itself, from 3.13 on. */
+static void refine(struct gos_python_layout *layout, const void *runtime, unsigned minor)
 {
-    if (!describes_itself(runtime, version_hex))
-        return NULL;
-    if (word_at(runtime, DESCRIPTION_FREE_THREADED))
-        return GOS_PYTHON_FREE_THREADED;
-    adopt_all(layout, runtime, minor == 13 ? &description_3_13 : &description_3_14);
-    return NULL;
+    const struct self_description *at = minor == 13 ? &description_3_13 : &description_3_14;
+    adopt_all(layout, runtime, at);
+    layout->is_free_threaded = word_at(runtime, DESCRIPTION_FREE_THREADED) != 0;
+    layout->has_copies = layout->is_free_threaded && minor >= 14;
+    place_objects(layout, described_header(runtime, at));
 }
 
 const char *gos_python_layout_find(uint32_t version_hex, const void *runtime,
@@ -219,5 +246,9 @@ const char *gos_python_layout_find(uint32_t version_hex, const void *runtime,
     if (major != 3 || minor < OLDEST_MINOR || minor - OLDEST_MINOR >= count)
         return unknown_version(major, minor);
     *layout = layouts[minor - OLDEST_MINOR];
-    return minor >= 13 ? refine(version_hex, minor, runtime, layout) : NULL;
+    if (minor >= 13 && describes_itself(runtime, version_hex))
+        refine(layout, runtime, minor);
+    else
+        place_objects(layout, HEADER);
+    return NULL;
 }

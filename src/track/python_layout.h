@@ -1,11 +1,13 @@
 /*
  * Where CPython keeps what a stack needs: offsets into its thread state,
- * frames, code objects and strings, for default builds on 64-bit machines.
+ * frames, code objects and strings, on 64-bit machines.
  *
- * The offsets of 3.8 to 3.13 were checked against the headers of each release;
- * 3.14's come from its published structures.  From 3.13 on the
- * interpreter describes itself (_Py_DebugOffsets at the start of _PyRuntime)
- * and its word goes before ours.
+ * The offsets of 3.8 to 3.13 were checked against the headers of each release,
+ * 3.14's against the interpreter.  From 3.13 on it describes itself
+ * (_Py_DebugOffsets at the start of _PyRuntime) and its word goes before ours.
+ * Builds without the GIL are known only by that word: every object of theirs
+ * begins with a larger header.  Of these 3.13 was compared with the interpreter;
+ * 3.14's come from its published structures.
  */
 #ifndef GOS_TRACK_PYTHON_LAYOUT_H
 #define GOS_TRACK_PYTHON_LAYOUT_H
@@ -20,6 +22,12 @@ struct gos_python_layout {
     bool has_frame_objects;
     /* 3.11 and 3.12: thread state -> C frame -> current frame. */
     bool has_cframe;
+    bool is_free_threaded;
+    /*
+     * Without the GIL, 3.14 gives each thread its own copy of the bytecode.  Only
+     * the first lies in the code object; in the others a position is not known.
+     */
+    bool has_copies;
     uint16_t thread_frame; /* in the thread state: the newest frame, or the C frame */
     uint16_t cframe_current;
     uint16_t frame_previous;
@@ -34,7 +42,13 @@ struct gos_python_layout {
     uint16_t code_function; /* qualified name where there is one */
     uint16_t code_lines;
     uint16_t code_instructions; /* start of the bytecode; only without frame objects */
-    uint16_t text_ascii;        /* where a str's characters start */
+    uint16_t object_type;
+    uint16_t object_size; /* of a bytes its length, of a code object its instructions */
+    uint16_t bytes_data;
+    uint16_t text_length;
+    uint16_t text_hash; /* of a str: -1 while nobody has asked for it */
+    uint16_t text_state;
+    uint16_t text_ascii; /* where a str's characters start */
     uint16_t text_compact;
     uint64_t code_mask; /* clears tag bits of the pointer to the code object */
     enum gos_python_lines lines;
@@ -43,8 +57,11 @@ struct gos_python_layout {
 /* Owners from this number on are the interpreter's own stand-ins, not Python code. */
 #define GOS_PYTHON_OWNER_STAND_IN 3
 
-/* Why there is none for builds without the GIL: objects, strings and bytecode lie elsewhere. */
-#define GOS_PYTHON_FREE_THREADED "free-threaded builds of CPython are not known"
+/* Bytes of one instruction of the bytecode, by which object_size counts it. */
+#define GOS_PYTHON_INSTRUCTION 2
+
+/* Why there is none for a build without the GIL that does not say where its objects lie. */
+#define GOS_PYTHON_FREE_THREADED "this free-threaded build of CPython does not describe itself"
 
 /*
  * Layout for a version as PY_VERSION_HEX writes it.  `runtime` is the address

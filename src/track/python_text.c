@@ -5,11 +5,15 @@
 
 #include "../base/memory.h"
 
-#define STR_LENGTH 16
-#define STR_STATE 32
-#define STATE_KIND(state) ((state) >> 2 & 7) /* bytes per character */
-#define STATE_COMPACT (1u << 5)
-#define STATE_ASCII (1u << 6)
+/*
+ * The state begins with whether the str is interned, in two bits, or in a byte
+ * without the GIL from 3.14 on; that is at most 3.  Then come the bytes per
+ * character, never 0, in three bits, and two flags.
+ */
+#define STATE_REST(state) ((state)&0xfc ? (state) >> 2 : (state) >> 8)
+#define REST_KIND(rest) ((rest)&7)
+#define REST_COMPACT (1u << 3)
+#define REST_ASCII (1u << 4)
 
 /* Longest name that is kept, in bytes of UTF-8. */
 #define TEXT_MAX 1024
@@ -67,12 +71,13 @@ struct gos_python_span gos_python_text_span(const struct gos_python_layout *layo
     struct gos_python_span span = {.data = "", .kind = 1};
     uint64_t length;
     uint32_t state;
-    memcpy(&length, (const char *)string + STR_LENGTH, sizeof length);
-    memcpy(&state, (const char *)string + STR_STATE, sizeof state);
-    unsigned kind = STATE_KIND(state);
-    if (!(state & STATE_COMPACT) || (kind != 1 && kind != 2 && kind != 4))
+    memcpy(&length, (const char *)string + layout->text_length, sizeof length);
+    memcpy(&state, (const char *)string + layout->text_state, sizeof state);
+    uint32_t rest = STATE_REST(state);
+    unsigned kind = REST_KIND(rest);
+    if (!(rest & REST_COMPACT) || (kind != 1 && kind != 2 && kind != 4))
         return span;
-    uint16_t start = state & STATE_ASCII ? layout->text_ascii : layout->text_compact;
+    uint16_t start = rest & REST_ASCII ? layout->text_ascii : layout->text_compact;
     span.data = (const char *)string + start;
     span.length = length;
     span.kind = kind;

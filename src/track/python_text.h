@@ -7,9 +7,6 @@
 
 #include "python_layout.h"
 
-/* Of a str: its hash, or -1 while nobody has asked for it. */
-#define GOS_PYTHON_STR_HASH 24
-
 /* The characters of a str where they lie; nothing of a str that is not compact. */
 struct gos_python_span {
     const char *data;

@@ -38,6 +38,9 @@ struct gos_python_frame {
     int line;
 };
 
+/* File of what stands for frames between the newest and the outermost that were not kept. */
+#define GOS_PYTHON_CUT "<not kept>"
+
 struct gos_site {
     uint32_t id;
     uint32_t native_count;

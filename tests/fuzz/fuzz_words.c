@@ -1,7 +1,7 @@
 /*
- * Words that come from outside, damaged at random: settings and what frameworks
- * answer.  Whatever is made of them is within its bounds.  The damage is the same
- * in each run.
+ * Words that come from outside, damaged at random: settings, what frameworks
+ * answer, and names of functions.  Whatever is made of them is within its bounds.  The damage is
+ * the same in each run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "../../src/base/cxx_name.h"
 #include "../../src/base/options.h"
 #include "../../src/base/os.h"
 #include "../../src/observe/frameworks.h"
@@ -223,9 +224,30 @@ static void damaged_answer_of_a_framework_is_believed_only_where_it_can_be_true(
     assert_in_range(believed, ROUNDS / 10, 2 * ROUNDS); /* neither all nor nothing is refused */
 }
 
+/* --- names of functions --- */
+
+static void damaged_name_of_a_function_is_read_within_its_bounds(void **state)
+{
+    static const char *const symbols[] = {
+        "_ZZN1a1fERKSt6vectorIiSaIiEEENKUlPKcE0_clES6_",
+        "_ZN2at6native10gpu_kernelILi4EJdPFvvEN3c104HalfEELb0EEEvRT_T0_",
+        "_ZN12_GLOBAL__N_15LayerIMN1a1bEFivEA4_cEC2EDpT_"};
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        char symbol[WORDS_MAX];
+        char name[WORDS_MAX];
+        struct gos_text text = gos_text_on(name, sizeof name);
+        strcpy(symbol, symbols[below(sizeof symbols / sizeof symbols[0])]);
+        damage(symbol);
+        gos_cxx_name_put(&text, symbol);
+        assert_true(strcmp(name, symbol) == 0 || (text.length > 0 && text.length < 256));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(damaged_name_of_a_function_is_read_within_its_bounds),
         cmocka_unit_test_setup_teardown(damaged_setting_is_within_its_type_or_the_default, silence,
                                         speak),
         cmocka_unit_test_setup_teardown(

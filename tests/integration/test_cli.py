@@ -220,21 +220,26 @@ def built(tmp_path):
         pytest.skip("no compiler or no addr2line")
     source = tmp_path / "odd.c"
     source.write_text("static int quiet_helper(int x)\n{\n    return x * 3 + 1;\n}\n"
-                      "int outer(int x) { return quiet_helper(x); }\n")
+                      "static inline __attribute__((always_inline)) int inner(int x)\n{\n"
+                      "    __asm__ volatile(\"inlined_here: nop\");\n    return x;\n}\n"
+                      "int outer(int x)\n{\n    return quiet_helper(inner(x));\n}\n")
     library = tmp_path / "libodd.so"
     subprocess.run([compiler, "-g", "-O0", "-shared", "-fPIC", "-Wl,--build-id", "-o", library,
                     source], check=True)
-    symbols = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
-    address = int(re.search(r"^(\w+) t quiet_helper$", symbols, re.M)[1], 16)
     notes = subprocess.run(["readelf", "-n", library], capture_output=True, text=True).stdout
-    return library, address, re.search(r"Build ID: (\w+)", notes)[1]
+    return library, address_of(library, "quiet_helper"), re.search(r"Build ID: (\w+)", notes)[1]
 
 
-def report_with_frame(samples, tmp_path, library, address, build_id):
+def address_of(library, symbol):
+    symbols = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
+    return int(re.search(rf"^(\w+) \w {symbol}$", symbols, re.M)[1], 16)
+
+
+def report_with_frame(samples, tmp_path, library, address, build_id, **more):
     report = json.loads((samples / "native-only.json").read_text())
     report["modules"].append({"module": 99, "name": library.name, "path": str(library),
                               "build_id": build_id})
-    frame = {"library": library.name, "module": 99, "offset": address + 5}
+    frame = {"library": library.name, "module": 99, "offset": address + 5, **more}
     report["sites"][0]["stack"]["native"].insert(2, frame)
     report["request"]["stack"]["native"].insert(2, frame)
     path = tmp_path / "frame.json"
@@ -248,6 +253,45 @@ def test_show_symbolize_names_functions_from_the_files(samples, tmp_path, built)
     shown = command("show", "--symbolize", path)
     assert "quiet_helper at " in shown.stdout, shown.stderr
     assert "odd.c:" in shown.stdout
+
+
+def test_show_symbolize_gives_exported_functions_their_lines(samples, tmp_path, built):
+    library, _, build_id = built
+    path = report_with_frame(samples, tmp_path, library, address_of(library, "outer"), build_id,
+                             symbol="outer", symbol_offset=5)
+    assert "outer+0x5" in command("show", path).stdout
+    shown = command("show", "--symbolize", path)
+    assert re.search(r"outer at \S+/odd.c:11", shown.stdout), shown.stderr
+
+
+def test_show_symbolize_shows_inlined_functions_in_their_place(samples, tmp_path, built):
+    library, _, build_id = built
+    inlined = address_of(library, "inlined_here") - 4
+    shown = command("show", "--symbolize",
+                    report_with_frame(samples, tmp_path, library, inlined, build_id))
+    places = re.findall(r"libodd.so +(\w+) at \S+/odd.c:(\d+)$", shown.stdout, re.M)
+    assert places[:2] == [("inner", "7"), ("outer", "12")], shown.stdout
+
+
+def test_show_symbolize_follows_the_link_to_debug_information(samples, tmp_path, built):
+    library, address, build_id = built
+    if not shutil.which("objcopy"):
+        pytest.skip("no objcopy")
+    debug = library.with_suffix(".debug")
+    for words in (["--only-keep-debug", library, debug], ["--strip-all", library],
+                  [f"--add-gnu-debuglink={debug}", library]):
+        subprocess.run(["objcopy", *words], check=True)
+    shown = command("show", "--symbolize",
+                    report_with_frame(samples, tmp_path, library, address, build_id))
+    assert re.search(r"quiet_helper at \S+/odd.c:\d", shown.stdout), shown.stderr
+
+
+def test_show_symbolize_tells_a_missing_file_from_a_changed_one(samples, tmp_path, built):
+    library, address, build_id = built
+    path = report_with_frame(samples, tmp_path, library, address, build_id)
+    library.unlink()
+    shown = command("show", "--symbolize", path)
+    assert f"{library} cannot be opened (No such file or directory)" in shown.stderr
 
 
 def test_show_symbolize_takes_no_neighbours_name_from_a_stripped_file(samples, tmp_path, built):
@@ -267,7 +311,7 @@ def test_show_symbolize_leaves_a_changed_file_alone(samples, tmp_path, built):
     path = report_with_frame(samples, tmp_path, library, address, "00" * 20)
     shown = command("show", "--symbolize", path)
     assert "quiet_helper" not in shown.stdout
-    assert "not the file that was loaded" in shown.stderr
+    assert "not the file that was loaded (another build id)" in shown.stderr
 
 
 # --- options, version, help

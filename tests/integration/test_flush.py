@@ -1,22 +1,11 @@
 """Frameworks and programs that keep idle memory give it back while a failing call waits."""
-import glob
-import os
-
 import pytest
 
+import pythons
 from hosts import MIB, PROGRAMS, ROOT
 
 HOST = ROOT / "tests" / "programs" / "flush_host.py"
 STUBS = {"STUBS": str(PROGRAMS)}
-
-
-def pythons():
-    """Each installed CPython that is known, the newest of a line; and the one in use."""
-    found = [None]
-    root = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-    for minor in range(8, 15):
-        found += sorted(glob.glob(f"{root}/versions/3.{minor}.*/bin/python3"))[-1:]
-    return found
 
 
 @pytest.fixture
@@ -37,7 +26,7 @@ def the_step(report):
     return step
 
 
-@pytest.mark.parametrize("version", pythons())
+@pytest.mark.parametrize("version", pythons.of_versions(pythons.KNOWN))
 @pytest.mark.parametrize("gil", [[], ["gil"]], ids=["without-gil", "with-gil"])
 def test_idle_memory_of_torch_serves_who_asks(flush, version, gil):
     bare = flush("cached", *gil, version=version, preload=False)

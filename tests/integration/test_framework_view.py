@@ -3,9 +3,10 @@ import pickle
 import stat
 
 import pytest
+import pythons
 
 from hosts import MIB, PROGRAMS, ROOT
-from test_flush import outcomes, pythons, the_step
+from test_flush import outcomes, the_step
 from test_verdicts import worked_example
 
 HOST = ROOT / "tests" / "programs" / "framework_host.py"
@@ -32,7 +33,7 @@ def unseen(report, name):
     return [line for line in report.json["incomplete"] if line.startswith(f"what {name} says")]
 
 
-@pytest.mark.parametrize("version", pythons())
+@pytest.mark.parametrize("version", pythons.of_versions(pythons.KNOWN))
 @gil_or_not
 def test_idle_memory_is_measured_and_a_line_of_the_ledger(frameworks, version, gil):
     run = frameworks("idle", *gil, version=version, env=LOOK_ONLY)

@@ -1,36 +1,21 @@
 """Python stacks as every installed CPython tells them itself, frame by frame."""
-import glob
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 
 import pytest
 
+from pythons import KNOWN, of_version
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
 PROBE = BUILD / "tests" / "programs" / "libpython_stack_probe.so"
-VERSIONS = ["3.%d" % minor for minor in range(8, 15)]
-
-
-def is_version(python, version):
-    said = subprocess.run(
-        [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
-    )
-    return said.stdout.decode().strip() == version
 
 
 def interpreter(version):
     """Some installed CPython of that version; without one the test is skipped."""
-    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-    candidates = sorted(glob.glob("%s/versions/%s.*/bin/python3" % (pyenv, version)))
-    candidates.append(shutil.which("python" + version))
-    for python in candidates:
-        if python and is_version(python, version):
-            return python
-    return pytest.skip("no CPython %s here" % version)
+    return of_version(version) or pytest.skip("no CPython %s here" % version)
 
 
 def run(version, program, *arguments, **environment):
@@ -55,7 +40,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", KNOWN)
 def test_captured_frames_equal_those_of_the_interpreter(version):
     result = run(version, "python_stack_shapes.py")
     assert result["told"]["version"].startswith(version + ".")
@@ -66,15 +51,15 @@ def test_captured_frames_equal_those_of_the_interpreter(version):
     assert all(shape["frames"] > shape["stacks"] > 0 for shape in result["shapes"].values())
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", KNOWN)
 def test_lines_of_the_standard_library_equal_those_of_the_interpreter(version):
     result = run(version, "python_stack_lines.py")
     assert result["wrong_count"] == 0, result["wrong"]
     assert result["compared"] > 100_000
 
 
-@pytest.mark.parametrize("version", ["3.6", "3.7"])
-def test_older_versions_are_refused_with_a_reason(version):
+@pytest.mark.parametrize("version", ["3.6", "3.7", "3.15"])
+def test_other_versions_are_refused_with_a_reason(version):
     told = run(version, "python_stack_refused.py")
     assert told["unsupported"] == "CPython %s is not known" % version
     assert told["version"] is None
@@ -82,6 +67,6 @@ def test_older_versions_are_refused_with_a_reason(version):
     assert told["native"] > 3
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", KNOWN)
 def test_end_of_the_interpreter_is_survived(version):
     assert run(version, "python_stack_end.py") == {"ended": True}

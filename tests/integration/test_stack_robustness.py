@@ -1,7 +1,6 @@
 """Stacks that are hard to walk, tags, and sampled stacks."""
-import glob
+import collections
 import json
-import os
 import pathlib
 import platform
 import re
@@ -9,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import pythons
 from hosts import BUILD, PROGRAMS
 
 HERE = pathlib.Path(__file__).resolve().parents[1] / "programs"
@@ -103,13 +103,6 @@ def test_exceptions_are_caught_as_without_the_library(same, unwinder):
 # --- interpreters -----------------------------------------------------------------
 
 
-def shared_pythons():
-    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-    places = [f"{pyenv}/versions/*/lib", "/usr/lib/*-linux-gnu", "/usr/lib64"]
-    found = [path for place in places for path in glob.glob(f"{place}/libpython3.[0-9]*.so.1.0")]
-    return sorted(found)
-
-
 def home_of(library):
     home = pathlib.Path(library).parents[1]
     return {"PYTHONHOME": str(home)} if (home / "bin" / "python3").exists() else {}
@@ -130,13 +123,13 @@ def is_known_python(library):
 @pytest.mark.parametrize("scope, fate, opened", [
     ("global", "kept", "first"), ("local", "closed", "first"), ("local", "kept", "late"),
 ])
-@pytest.mark.parametrize("library", shared_pythons() or [None])
+@pytest.mark.parametrize("library", pythons.shared() or [None])
 def test_interpreter_inside_a_program_comes_and_goes(same, library, scope, fate, opened, tmp_path):
     if library is None:
         pytest.skip("no shared libpython here")
     end = tmp_path / "end"
-    run = same(PROGRAMS / "stack_embedded.linked", library, scope, fate, opened, end,
-               env=home_of(library))
+    run = same(*pythons.starter(library), PROGRAMS / "stack_embedded.linked", library, scope, fate,
+               opened, end, env=home_of(library))
     assert run.stdout.count("outcome: program gave 0\n") == 2
     if is_known_python(library):
         report = json.loads((tmp_path / "end.json").read_text())
@@ -151,14 +144,14 @@ time.sleep(0.3)
 """
 
 
-@pytest.mark.parametrize("library", shared_pythons() or [None])
+@pytest.mark.parametrize("library", pythons.shared() or [None])
 def test_failures_while_an_interpreter_starts_neither_disturb_nor_wait_for_it(
         host, tmp_path, library):
     if library is None:
         pytest.skip("no shared libpython here")
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "sitecustomize.py").write_text(SLOW_START)
-    command = (PROGRAMS / "starting_python.linked", library)
+    command = (*pythons.starter(library), PROGRAMS / "starting_python.linked", library)
     env = {**home_of(library), "PYTHONPATH": str(tmp_path / "start")}
     shimmed = {"GPUOOMSHIM_FLUSH": "keeper:free", "GPUOOMSHIM_FLUSH_BUDGET": "300ms",
                "GPUOOMSHIM_REPORT_MAX": "1000"}
@@ -171,15 +164,7 @@ def test_failures_while_an_interpreter_starts_neither_disturb_nor_wait_for_it(
     assert "Traceback" not in run.stderr
 
 
-def pythons():
-    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-    found = {sys.executable: None}
-    for path in sorted(glob.glob(f"{pyenv}/versions/3.*/bin/python3")):
-        found[path] = None
-    return list(found)
-
-
-@pytest.mark.parametrize("python_path", pythons())
+@pytest.mark.parametrize("python_path", pythons.of_versions(["3.6", "3.7", *pythons.KNOWN]))
 def test_sub_interpreters_are_survived(host, python_path):
     program = HERE / "stack_subinterpreters.py"
     bare = host(python_path, program, preload=False)
@@ -190,38 +175,39 @@ def test_sub_interpreters_are_survived(host, python_path):
     assert run.stdout == bare.stdout
 
 
-def stub_python(host, version=None):
+def stub_python(host, version=None, library="libstub_python.so"):
     env = {"STUB_PYTHON": version} if version else {}
-    return host(PROGRAMS / "stack_stub_python.linked", PROGRAMS / "libstub_python.so", env=env)
+    return host(PROGRAMS / "stack_stub_python.linked", PROGRAMS / library, env=env)
 
 
-def test_frames_laid_out_as_cpython_3_14_publishes_them_are_read(host):
-    report = stub_python(host).report
+# The free-threaded one runs a copy of the bytecode, so only the function is known.
+@pytest.mark.parametrize("library, line", [("libstub_python.so", 45),
+                                           ("libstub_free_threaded.so", 40)])
+def test_frames_laid_out_as_cpython_3_14_publishes_them_are_read(host, library, line):
+    report = stub_python(host, library=library).report
     (site,) = [site for site in report.json["sites"] if site["live_count"] == 3]
     frames = [(frame["file"], frame["function"], frame["line"]) for frame in site["stack"]["python"]]
-    assert frames == [("/model/train.py", "Model.forward", 45), ("/model/train.py", "<module>", 100)]
-    assert "train.py:45 Model.forward <- train.py:100 <module>" in " ".join(report.text.split())
+    assert frames == [("/model/train.py", "Model.forward", line),
+                      ("/model/train.py", "<module>", 100)]
+    assert (f"train.py:{line} Model.forward <- train.py:100 <module>"
+            in " ".join(report.text.split()))
     assert not any("Python frames" in line for line in report.json["incomplete"])
 
 
-@pytest.mark.parametrize("version, why", [
-    ("3.14.2 free-threading build (main)", "free-threaded builds of CPython are not known"),
-    ("3.13.1 experimental free-threading build (main)",
-     "free-threaded builds of CPython are not known"),
-])
-def test_builds_without_the_lock_have_no_python_stacks_and_the_report_says_so(host, version, why):
+@pytest.mark.parametrize("version", ["3.14.2 free-threading build (main)",
+                                     "3.13.1 experimental free-threading build (main)"])
+def test_free_threaded_build_that_says_nothing_has_no_python_stacks(host, version):
+    why = "this free-threaded build of CPython does not describe itself"
     report = stub_python(host, version).report
     assert all(not site["stack"]["python"] for site in report.json["sites"] if site["stack"])
     assert any(why in line for line in report.json["incomplete"])
-    assert why in report.text
+    assert why in " ".join(report.text.split())
 
 
-@pytest.mark.parametrize("version", ["3.6", "3.7"])
+@pytest.mark.parametrize("version", ["3.6", "3.7", "3.15"])
 def test_unknown_version_has_no_python_stacks_and_the_report_says_so(host, version):
-    found = [path for path in pythons() if f"/{version}." in path]
-    if not found:
-        pytest.skip(f"no CPython {version} here")
-    report = host(found[0], HERE / "stack_tags.py").report
+    found = pythons.of_version(version) or pytest.skip(f"no CPython {version} here")
+    report = host(found, HERE / "stack_tags.py").report
     why = f"CPython {version} is not known"
     assert all(not site["stack"]["python"] for site in report.json["sites"] if site["stack"])
     assert report.text.count(why) == 1
@@ -260,6 +246,24 @@ def has(python_path, package):
 @pytest.mark.parametrize("package", ["greenlet", "numba"])
 def test_other_peoples_stacks_below_python(same, python_with, unwinder, package):
     same(python_with(package), HERE / f"stack_{package}.py", env=unwinder, timeout=120)
+
+
+@pytest.mark.parametrize("python_path", pythons.of_versions(["3.8", "3.12", "3.14"]))
+def test_lines_of_the_program_are_kept_of_a_deep_stack(host, python_path):
+    report = host(python_path, HERE / "stack_deep.py").report
+    counts = collections.Counter()
+    for site in report.json["sites"]:
+        frames = site["stack"]["python"]
+        counts[frames[-2]["function"]] += site["live_count"]
+        assert len(frames) == 40
+        assert [i for i, frame in enumerate(frames) if frame["file"] == "<not kept>"] == [31]
+    assert counts == {"encode": 200, "decode": 200}
+    assert ("stack_deep.py:35 <module> (layers: core.py:3) short by"
+            in " ".join(report.text.split()))
+    assert "      ... and 28 more\n      /venv/site-packages/layers/core.py:6  step\n" in report.text
+    shown = subprocess.run([str(BUILD / "gpuoomshim"), "show", "--all", str(report.path)],
+                           stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert "      ... frames between that were not kept\n" in shown
 
 
 # --- recognised stacks ------------------------------------------------------------

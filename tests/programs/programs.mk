@@ -27,6 +27,7 @@ programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(pa
             $(stack_hosts:%=$(programs_dir)/%.linked) $(programs_dir)/stack_exceptions \
             $(programs_dir)/libstack_constructor.so $(programs_dir)/libstub_python.so \
             $(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so \
+            $(programs_dir)/libstub_free_threaded.so \
             $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so
 
 build_host = mkdir -p $(@D) && $(CC) $(host_flags) -MMD -MP -MF $@.d -MT $@ -O0 \
@@ -84,6 +85,10 @@ $(programs_dir)/libc10_cuda.so $(programs_dir)/libnccl.so.2:
 $(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so: tests/programs/stack_plugin.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -shared -fPIC
+
+$(programs_dir)/libstub_free_threaded.so: tests/programs/stub_python.c
+	$(say) HOST $@
+	$(quiet)$(build_host) -shared -fPIC -DSTUB_FREE_THREADED
 
 $(programs_dir)/lib%.so: tests/programs/%.c
 	$(say) HOST $@

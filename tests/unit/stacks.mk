@@ -1,4 +1,4 @@
-unit_tests += test_stacks_frames test_stacks_guard test_stacks_layout test_stacks_lines \
+unit_tests += test_stacks_cut test_stacks_frames test_stacks_guard test_stacks_layout test_stacks_lines \
               test_stacks_recall test_stacks_site test_stacks_text test_stacks_unwind
 
 # Loaded by Python programs through ctypes; stands on the product's objects.

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -321,6 +322,47 @@ static void a_library_that_returns_to_its_place_is_the_same_module(void **state)
     }
 }
 
+static void copy_file(const char *from, const char *to)
+{
+    char buffer[65536];
+    FILE *in = fopen(from, "rb");
+    FILE *out = fopen(to, "wb");
+    size_t bytes;
+
+    assert_true(in && out);
+    while ((bytes = fread(buffer, 1, sizeof(buffer), in)) > 0)
+        assert_int_equal(fwrite(buffer, 1, bytes, out), bytes);
+    fclose(in);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* ... also after the program has gone elsewhere, and after something else was loaded. */
+static void a_library_found_by_a_relative_path_has_an_absolute_one(void **state)
+{
+    char folder[] = "/tmp/test_base_module.XXXXXX";
+    char path[64];
+    void *original = dlopen(PASSING_LIBRARY, RTLD_LAZY);
+    void *copy;
+    const struct gos_module *module;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    copy_file(gos_module_named(PASSING_LIBRARY)->path, "copied.so");
+    copy = dlopen("./copied.so", RTLD_LAZY);
+    assert_non_null(copy);
+    assert_int_equal(chdir("/"), 0);
+    module = gos_module_named("copied.so");
+    assert_non_null(module);
+    snprintf(path, sizeof(path), "%s/copied.so", folder);
+    assert_string_equal(module->path, path);
+    dlclose(original);
+    assert_ptr_equal(gos_module_named("copied.so"), module);
+    dlclose(copy);
+    unlink(path);
+    rmdir(folder);
+}
+
 /*
  * For the thread sanitizer, which sees neither the loader's lock nor system
  * calls: it is told of the one, and memory comes through libc meanwhile.
@@ -475,6 +517,7 @@ int main(void)
         cmocka_unit_test(an_address_in_no_exported_function_has_no_name),
         cmocka_unit_test(a_library_that_comes_is_found_and_one_that_went_keeps_its_name),
         cmocka_unit_test(a_library_that_returns_to_its_place_is_the_same_module),
+        cmocka_unit_test(a_library_found_by_a_relative_path_has_an_absolute_one),
         cmocka_unit_test_setup_teardown(lookups_stay_right_while_libraries_come_and_go, use_libc,
                                         restore_table),
         cmocka_unit_test(without_memory_a_new_library_is_not_known_and_later_it_is),

@@ -207,6 +207,65 @@ static void first_screen_without_python_shows_library_and_symbol(void **state)
     shape_release(&shape);
 }
 
+/* The frame that asked, under another symbol. */
+static const char *exchange_symbol(const char *symbol)
+{
+    struct gos_shown_frame *frame = &shape.document.stacks.stacks[1].native[2];
+    const char *before = frame->symbol;
+    frame->symbol = symbol;
+    return before;
+}
+
+static void functions_of_cxx_are_named_as_people_write_them(void **state)
+{
+    (void)state;
+    char screen[4096];
+    shape_named("native-only");
+    const char *before = exchange_symbol("_ZN5model5Layer4growESt6vectorIiSaIiEE");
+    first_screen(screen);
+    char *text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
+    char *json = shape_emit(&shape.document, GOS_FORM_JSON, NULL);
+    exchange_symbol(before);
+    assert_non_null(strstr(screen, "libcupy_core.so model::Layer::grow"));
+    assert_non_null(strstr(text, "model::Layer::grow+0x4d"));
+    assert_non_null(strstr(json, "_ZN5model5Layer4growESt6vectorIiSaIiEE"));
+    free(text);
+    free(json);
+    shape_release(&shape);
+}
+
+static void name_that_is_too_long_keeps_its_beginning(void **state)
+{
+    (void)state;
+    char screen[4096];
+    char name[150];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    shape_named("native-only");
+    const char *before = exchange_symbol(name);
+    first_screen(screen);
+    exchange_symbol(before);
+    const char *held = strstr(screen, "held by");
+    assert_non_null(held);
+    assert_non_null(strstr(held, "libcupy_core.so xxx"));
+    assert_null(strstr(held, "libcupy_core.so..."));
+    shape_release(&shape);
+}
+
+static void text_lists_the_build_ids_of_libraries(void **state)
+{
+    (void)state;
+    shape_named("native-only");
+    char *text = shape_emit(&shape.document, GOS_FORM_TEXT, NULL);
+    const char *ids = strstr(text, "BUILD IDS");
+    assert_non_null(ids);
+    assert_non_null(strstr(ids, "  ab01ff                                    "
+                                "/usr/lib/libcudart.so.13\n"));
+    assert_non_null(strstr(ids, "  (none)"));
+    free(text);
+    shape_release(&shape);
+}
+
 static void first_screen_says_in_a_line_that_nothing_could_be_tried(void **state)
 {
     (void)state;
@@ -433,6 +492,9 @@ int main(void)
         cmocka_unit_test(growth_is_a_table_of_lines_and_a_series_in_json),
         cmocka_unit_test(growth_of_a_few_moments_is_no_table),
         cmocka_unit_test(first_screen_without_python_shows_library_and_symbol),
+        cmocka_unit_test(functions_of_cxx_are_named_as_people_write_them),
+        cmocka_unit_test(name_that_is_too_long_keeps_its_beginning),
+        cmocka_unit_test(text_lists_the_build_ids_of_libraries),
         cmocka_unit_test(first_screen_says_in_a_line_that_nothing_could_be_tried),
         cmocka_unit_test(first_screen_names_the_processes_that_hold_the_memory),
         cmocka_unit_test(first_screen_leaves_out_lines_that_say_nothing),

@@ -92,13 +92,60 @@ static void description_of_another_version_is_not_believed(void **state)
     assert_int_equal(layout_of(HEX(13), &runtime).thread_frame, 72);
 }
 
-static void free_threaded_builds_are_refused(void **state)
+static void without_a_larger_header_objects_are_as_they_always_were(void **state)
 {
     (void)state;
-    struct gos_python_layout layout;
+    for (unsigned minor = 8; minor <= 14; minor++) {
+        struct gos_python_layout layout = layout_of(HEX(minor), NULL);
+        assert_false(layout.is_free_threaded || layout.has_copies);
+        assert_int_equal(layout.object_type, 8);
+        assert_int_equal(layout.object_size, 16);
+        assert_int_equal(layout.bytes_data, 32);
+        assert_int_equal(layout.text_length, 16);
+        assert_int_equal(layout.text_hash, 24);
+        assert_int_equal(layout.text_state, 32);
+    }
+}
+
+/* What a build of 3.13.5 with --disable-gil says of itself. */
+static const struct {
+    size_t position;
+    uint64_t word;
+} said_by_3_13t[] = {{16, 1},   {184, 72},  {232, 8},   {240, 0},   {248, 56},
+                     {264, 70}, {280, 128}, {288, 136}, {296, 144}, {304, 152},
+                     {312, 84}, {344, 216}, {352, 32}};
+
+static void free_threaded_build_says_where_its_objects_lie(void **state)
+{
+    (void)state;
     struct runtime runtime = runtime_of(HEX(13));
+    for (size_t i = 0; i < sizeof said_by_3_13t / sizeof said_by_3_13t[0]; i++)
+        runtime.words[said_by_3_13t[i].position / 8 - 1] = said_by_3_13t[i].word;
+    struct gos_python_layout layout = layout_of(HEX(13), &runtime);
+    assert_true(layout.is_free_threaded);
+    assert_false(layout.has_copies);
+    assert_int_equal(layout.object_type, 24);
+    assert_int_equal(layout.object_size, 32);
+    assert_int_equal(layout.bytes_data, 48);
+    assert_int_equal(layout.text_length, 32);
+    assert_int_equal(layout.text_hash, 40);
+    assert_int_equal(layout.text_state, 48);
+    assert_int_equal(layout.text_ascii, 56);
+    assert_int_equal(layout.text_compact, 72);
+    assert_int_equal(layout.code_name, 136);
+    assert_int_equal(layout.code_version, 108);
+    assert_int_equal(layout.code_instructions, 216);
+}
+
+static void free_threaded_3_14_has_copies_of_its_bytecode(void **state)
+{
+    (void)state;
+    struct runtime runtime = runtime_of(HEX(14));
     runtime.words[1] = 1;
-    assert_non_null(gos_python_layout_find(HEX(13), &runtime, &layout));
+    runtime.words[400 / 8 - 1] = 32;
+    struct gos_python_layout layout = layout_of(HEX(14), &runtime);
+    assert_true(layout.is_free_threaded && layout.has_copies);
+    assert_int_equal(layout.code_version, 108);
 }
 
 int main(void)
@@ -109,7 +156,9 @@ int main(void)
         cmocka_unit_test(self_description_goes_before_the_table),
         cmocka_unit_test(nonsense_in_the_description_leaves_the_table),
         cmocka_unit_test(description_of_another_version_is_not_believed),
-        cmocka_unit_test(free_threaded_builds_are_refused),
+        cmocka_unit_test(without_a_larger_header_objects_are_as_they_always_were),
+        cmocka_unit_test(free_threaded_build_says_where_its_objects_lie),
+        cmocka_unit_test(free_threaded_3_14_has_copies_of_its_bytecode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,17 @@ static void ascii_is_taken_as_it_is(void **state)
     assert_string_equal(text_of(&string), "hello");
 }
 
+/* In a byte of its own, as free-threaded builds have it from 3.14 on. */
+static void interned_in_a_byte_is_no_part_of_the_kind(void **state)
+{
+    (void)state;
+    struct string string = {
+        .length = 5, .state = (COMPACT | ASCII | 1u << 2) << 6 | 3, .ascii = "hello"};
+    assert_string_equal(text_of(&string), "hello");
+    string.state = (COMPACT | ASCII | 1u << 2) | 3;
+    assert_string_equal(text_of(&string), "hello");
+}
+
 static void wide_characters_become_utf8(void **state)
 {
     (void)state;
@@ -150,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ascii_is_taken_as_it_is),
+        cmocka_unit_test(interned_in_a_byte_is_no_part_of_the_kind),
         cmocka_unit_test(wide_characters_become_utf8),
         cmocka_unit_test(lone_surrogates_are_replaced),
         cmocka_unit_test(long_text_is_cut_between_characters),

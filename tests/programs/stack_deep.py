@@ -1,0 +1,35 @@
+"""Allocations far below the program's own line, through a library of many small functions."""
+import ctypes
+import sys
+
+cuda = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+for result in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
+               cuda.cuCtxSetCurrent(context)):
+    if result:
+        sys.exit(77)
+
+LIBRARY = """
+def allocate(mib):
+    return cuda.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(mib << 20))
+
+def step(depth, mib):
+    return step(depth - 1, mib) if depth else allocate(mib)
+"""
+library = {"cuda": cuda, "ctypes": ctypes}
+exec(compile(LIBRARY, "/venv/site-packages/layers/core.py", "exec"), library)
+step = library["step"]
+
+
+def encode():
+    return step(60, 2)
+
+
+def decode():
+    return step(60, 2)
+
+
+for _ in range(200):
+    encode()
+    decode()
+print("outcome:", step(60, 1 << 20))
