@@ -67,7 +67,8 @@ static inline const struct gos_recall_node *first_node(struct gos_recall *recall
     return is_first_of(node, key) ? node : NULL;
 }
 
-/* The node that goes on instead of this one, at whose place that value lies; NULL: none is known. */
+/* The node that goes on instead of this one, at whose place that value lies; NULL: none is known.
+ */
 static __attribute__((noinline)) const struct gos_recall_node *
 turn_off(const struct gos_recall *recall, const struct gos_recall_node *node, uintptr_t value)
 {
@@ -213,8 +214,7 @@ static void begin_key(struct gos_recall *recall)
     const struct gos_recall_key *key = &recall->lesson.key;
     if (!connect(recall, START, start_value(key), recall->node_count))
         return;
-    add_node(recall,
-             (struct gos_recall_node){key->slot, (int32_t)key->depth, GOS_RECALL_FIRST});
+    add_node(recall, (struct gos_recall_node){key->slot, (int32_t)key->depth, GOS_RECALL_FIRST});
     add_rest(recall, 0);
 }
 

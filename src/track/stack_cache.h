@@ -26,7 +26,7 @@
 struct gos_stack_cache {
     atomic_flag claimed;
     bool is_first_meeting; /* with the native stack that was captured last: not worth keeping yet */
-    uint64_t unloads; /* gos_module_unloads when it was last empty */
+    uint64_t unloads;      /* gos_module_unloads when it was last empty */
     struct gos_recall recall;
     struct gos_frame_cache frames;
     struct gos_site_cache sites;

@@ -43,9 +43,8 @@ int main(int count, char **words)
     take_function *take = find_take(words[1]);
     size_t at_start = free_bytes();
     MUST(driver.mem_alloc(&live, scaled(at_start, 12288)));
-    outcome("asked",
-            take(strcmp(words[2], "async") == 0 ? allocate_async : allocate, &memory,
-                 scaled(at_start, 6144)));
+    outcome("asked", take(strcmp(words[2], "async") == 0 ? allocate_async : allocate, &memory,
+                          scaled(at_start, 6144)));
     MUST(driver.mem_free(live));
     return 0;
 }

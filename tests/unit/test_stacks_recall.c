@@ -162,10 +162,10 @@ static void stacks_with_other_places_noted_stand_side_by_side(void **state)
     memory[5] = (uintptr_t)&memory[20];
     begin_lesson(&key, 7);
     assert_true(gos_recall_expect(&recall.lesson, key.slot, memory[0], GOS_RECALL_FRAME));
-    assert_true(gos_recall_expect(&recall.lesson, (uintptr_t)&memory[5], memory[5],
-                                  GOS_RECALL_PLACE));
-    assert_true(gos_recall_expect(&recall.lesson, (uintptr_t)&memory[9], memory[9],
-                                  GOS_RECALL_FRAME));
+    assert_true(
+        gos_recall_expect(&recall.lesson, (uintptr_t)&memory[5], memory[5], GOS_RECALL_PLACE));
+    assert_true(
+        gos_recall_expect(&recall.lesson, (uintptr_t)&memory[9], memory[9], GOS_RECALL_FRAME));
     gos_recall_keep(&recall);
     assert_int_equal(recognised(&key), 7);
     memory[5] = 12;
