@@ -296,6 +296,19 @@ static void ways_of_which_each_alone_is_no_trend_are_added_up(void **state)
     assert_false(verdict_says(&diagnosis.verdict, "not the cause"));
 }
 
+static void beside_another_verdict_it_is_named_alike(void **state)
+{
+    (void)state;
+    begin_ways(steady, steady, comes_and_goes, SITE_NCCL);
+    evidence.pools[0].reserved_bytes = 4096 * MIB;
+    gos_diagnose(&evidence, &diagnosis);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_CACHE_HELD);
+    assert_true(verdict_says(&diagnosis.verdict,
+                             "alloc.py:12 allocate <- model.py:3 keeps keeps more and more"));
+    assert_true(verdict_advises(&diagnosis.verdict,
+                                "last: alloc.py:12 allocate <- model.py:3 keeps keeps more"));
+}
+
 /* What comes and goes there shows that it is a function that all memory comes through. */
 static void function_that_all_comes_through_is_not_accused_for_one_caller(void **state)
 {
@@ -343,6 +356,7 @@ int main(void)
         TEST(unused_memory_comes_before_a_leak),
         TEST(growth_of_a_cache_is_no_leak_for_another_requester),
         TEST(one_line_that_two_callers_reach_is_one),
+        TEST(beside_another_verdict_it_is_named_alike),
         TEST(ways_of_which_each_alone_is_no_trend_are_added_up),
         TEST(function_that_all_comes_through_is_not_accused_for_one_caller),
         TEST(stacks_that_read_the_same_are_not_called_many_lines),
