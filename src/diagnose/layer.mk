@@ -17,6 +17,7 @@ diagnose_sources := \
     rule_framework.c \
     rule_host.c \
     rule_leak.c \
+    rule_others.c \
     rule_policy.c \
     rule_rehearsal.c \
     rule_request.c \

@@ -47,7 +47,7 @@ gos_rule gos_rule_cache_opaque;
 /* rule_framework.c: a framework said so itself. */
 gos_rule gos_rule_framework_held;
 gos_rule gos_rule_framework_fragmented;
-/* rule_exhausted.c: it is all in use. */
+/* rule_others.c, rule_exhausted.c: it is all in use. */
 gos_rule gos_rule_others;
 gos_rule gos_rule_process;
 /*
@@ -67,7 +67,8 @@ void gos_framework_say(const struct gos_situation *situation,
 void gos_verdict_say(struct gos_verdict *verdict, const char *line);
 void gos_verdict_advise(struct gos_verdict *verdict, const char *line);
 
-/* rule_exhausted.c: others are the runner-up where the request would fit without them. */
+/* rule_others.c: what others hold; they are the runner-up where the request would fit without it.
+ */
 void gos_verdict_say_others(const struct gos_situation *situation, struct gos_verdict *verdict);
 
 /* rule_leak.c: beside a verdict of another code that one line keeps more and more; else nothing. */

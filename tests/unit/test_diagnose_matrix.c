@@ -145,6 +145,20 @@ static const struct scene cases[] = {
      .unsized = true, .by = SITE_APP},
     {"a child holds it", IS(EXHAUSTED_BY_OTHERS, PROVEN), .children = 9000, .app = 3000,
      .ask = 8000 * MIB, .by = SITE_APP, .says = "child processes"},
+    {"twin: a child and a neighbour hold it together", IS(EXHAUSTED_BY_OTHERS, PROVEN),
+     .children = 5000, .others = 4000, .app = 6000, .ask = 8000 * MIB, .by = SITE_APP,
+     .says = "8.79 GiB are outside of this process (own children 4.88 GiB, other processes 3.91 "
+             "GiB); without that the request would fit."},
+    {"twin: this process holds most of it, nobody else enough by itself", IS(LEAK, LIKELY),
+     .app = 14400, .others = 350, .hidden = 300, .course = COURSE_LEAK, .ask = 1400 * MIB,
+     .by = SITE_NCCL,
+     .says = "650.0 MiB are outside of this process (other processes 350.0 MiB, hidden 300.0 MiB): "
+             "without that this request would have fitted.",
+     .next = GOS_VERDICT_EXHAUSTED_BY_OTHERS},
+    {"twin: all of them together have too little", IS(EXHAUSTED_BY_PROCESS, PROVEN), .app = 12000,
+     .others = 300, .hidden = 300, .ask = 8000 * MIB, .by = SITE_APP,
+     .says = "Only 600.0 MiB are outside of this process (other processes 300.0 MiB, hidden 300.0 "
+             "MiB)."},
     {"twin: this process holds it", IS(EXHAUSTED_BY_PROCESS, PROVEN), .app = 12000,
      .ask = 8000 * MIB, .by = SITE_APP},
     {"twin: this process holds most of it, a small neighbour would do",

@@ -370,6 +370,12 @@ static void owner_of_what_is_mapped_here_is_not_to_be_ended(void **state)
     assert_true(verdict_says(&diagnosis.verdict, "5.86 GiB are mapped here (IPC)"));
     assert_true(verdict_advises(&diagnosis.verdict, "uses 5.86 GiB of that itself"));
     assert_false(verdict_advises(&diagnosis.verdict, "End pid"));
+    evidence.devices[0].live[GOS_KIND_IMPORTED].live_bytes = 2 * MIB;
+    gos_diagnose(&evidence, &diagnosis);
+    assert_true(verdict_advises(&diagnosis.verdict,
+                                "End pid 4242 (neighbour) if it is not needed and not the owner of "
+                                "the 2.0 MiB that are mapped here (IPC)"));
+    assert_false(verdict_advises(&diagnosis.verdict, "of that itself"));
     gos_scratch_release(&evidence.scratch);
 }
 
