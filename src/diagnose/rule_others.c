@@ -17,10 +17,21 @@ static uint64_t line_bytes(const struct gos_situation *s, enum gos_ledger_line l
     return (uint64_t)s->ledger->lines[line].bytes;
 }
 
+/*
+ * Where the list does not have our pid, it may have us under the pid of another
+ * namespace, with what we allocated and a context.
+ */
+static bool may_be_self(const struct gos_situation *s, const struct gos_process_evidence *process)
+{
+    return process->relation == GOS_PROCESS_UNSEEN && !s->device->own_bytes_known &&
+           process->used_bytes >= s->tracked_bytes &&
+           process->used_bytes - s->tracked_bytes <= GOS_CONTEXT_ALLOWANCE_BYTES;
+}
+
 static bool is_neighbour(const struct gos_situation *s, const struct gos_process_evidence *process)
 {
     return process->device == s->device->ordinal && process->relation != GOS_PROCESS_SELF &&
-           process->used_bytes != UINT64_MAX;
+           process->used_bytes != UINT64_MAX && !may_be_self(s, process);
 }
 
 /* Larger first; among equals the one listed first. */

@@ -12,8 +12,6 @@
  * hidden amount is nobody, only numbers of two moments.
  */
 #define NEIGHBOUR_LEAST_BYTES (256ull << 20)
-/* While our own share is not known, this much of what is hidden may be our context. */
-#define CONTEXT_ALLOWANCE_BYTES (1ull << 30)
 
 static bool asks_host(enum gos_kind kind)
 {
@@ -69,7 +67,7 @@ static uint64_t credible_hidden(const struct gos_situation *s)
 {
     uint64_t hidden = line_bytes(s, GOS_LEDGER_HIDDEN);
     if (!s->device->own_bytes_known)
-        hidden = gos_beyond(hidden, CONTEXT_ALLOWANCE_BYTES);
+        hidden = gos_beyond(hidden, GOS_CONTEXT_ALLOWANCE_BYTES);
     return hidden >= NEIGHBOUR_LEAST_BYTES ? hidden : 0;
 }
 

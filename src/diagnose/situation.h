@@ -19,6 +19,8 @@
 
 /* What a context may take [524 MiB on an H200, driver 580]. */
 #define GOS_CONTEXT_BYTES (640ull << 20)
+/* While our own share is not known, this much of what is hidden may be our context. */
+#define GOS_CONTEXT_ALLOWANCE_BYTES (1ull << 30)
 
 /*
  * The last few MiB that the driver calls free cannot be had: with 3 MiB free,

@@ -379,6 +379,25 @@ static void owner_of_what_is_mapped_here_is_not_to_be_ended(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+/* A list of another namespace's pids has this process under a number that it does not know. */
+static void who_may_be_this_process_itself_is_not_to_be_ended(void **state)
+{
+    static struct gos_evidence evidence;
+    static struct gos_diagnosis diagnosis;
+    (void)state;
+    struct scene scene = {
+        .app = 11000, .others = 3000, .ask = 3000 * MIB, .by = SITE_APP, .view = VIEW_NOT_LISTED};
+    scene_evidence(&scene, &evidence);
+    evidence.processes[evidence.process_count++] = (struct gos_process_evidence){
+        .pid = 31337, .used_bytes = 11512 * MIB, .relation = GOS_PROCESS_UNSEEN};
+    gos_diagnose(&evidence, &diagnosis);
+    assert_int_equal(diagnosis.verdict.runner_up, GOS_VERDICT_EXHAUSTED_BY_OTHERS);
+    assert_false(verdict_advises(&diagnosis.verdict, "31337"));
+    assert_false(verdict_says(&diagnosis.verdict, "31337"));
+    assert_true(verdict_advises(&diagnosis.verdict, "End pid 4242"));
+    gos_scratch_release(&evidence.scratch);
+}
+
 static bool says_shape(uint64_t ask)
 {
     static struct gos_evidence evidence;
@@ -414,6 +433,7 @@ int main(void)
         cmocka_unit_test(shortfall_is_what_was_asked_minus_what_is_free),
         cmocka_unit_test(recovery_learns_what_a_step_could_give_back),
         cmocka_unit_test(the_next_rule_that_applies_is_the_runner_up),
+        cmocka_unit_test(who_may_be_this_process_itself_is_not_to_be_ended),
         cmocka_unit_test(owner_of_what_is_mapped_here_is_not_to_be_ended),
         cmocka_unit_test(size_just_beside_a_limit_of_32_bits_is_pointed_out),
         cmocka_unit_test(a_snapshot_accuses_nobody),
