@@ -4,7 +4,6 @@
 #include "../track/site.h"
 #include "code_place.h"
 #include "holder.h"
-#include "leak.h"
 #include "library.h"
 #include "rule.h"
 #include "wording.h"
@@ -126,17 +125,9 @@ static bool may_be_cached(const struct gos_situation *s, const struct gos_leak *
     return gos_library_caches(library) && strcmp(library, s->requester) != 0;
 }
 
-static void find(const struct gos_situation *s, struct gos_leak *leak)
+static bool is_leak(const struct gos_situation *s)
 {
-    gos_leak_find(s->evidence, (uint32_t)s->device->ordinal, s->missing_bytes, leak);
-}
-
-static bool is_leak(const struct gos_situation *s, struct gos_leak *leak)
-{
-    if (!s->on_device || s->missing_bytes == 0)
-        return false;
-    find(s, leak);
-    return leak->kind == GOS_GROWTH_LEAK && !may_be_cached(s, leak);
+    return s->leak.kind == GOS_GROWTH_LEAK && !may_be_cached(s, &s->leak);
 }
 
 static uint64_t idle_in_frameworks(const struct gos_situation *s)
@@ -150,27 +141,27 @@ static uint64_t idle_in_frameworks(const struct gos_situation *s)
  */
 bool gos_rule_outgrown(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    struct gos_leak leak;
-    return is_leak(s, &leak) && leak.grown_bytes > s->neighbours_bytes + s->hidden_bytes &&
-           leak.grown_bytes > gos_situation_unused_bytes(s) &&
-           leak.grown_bytes > idle_in_frameworks(s) && gos_rule_leak(s, verdict);
+    uint64_t grown_bytes = s->leak.grown_bytes;
+    return is_leak(s) && grown_bytes > s->neighbours_bytes + s->hidden_bytes &&
+           grown_bytes > gos_situation_unused_bytes(s) && grown_bytes > idle_in_frameworks(s) &&
+           gos_rule_leak(s, verdict);
 }
 
 bool gos_rule_leak(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    struct gos_leak leak;
-    if (!is_leak(s, &leak))
+    const struct gos_leak *leak = &s->leak;
+    if (!is_leak(s))
         return false;
     verdict->code = GOS_VERDICT_LEAK;
     verdict->confidence = GOS_CONFIDENCE_LIKELY;
     verdict->summary = gos_wording(s->evidence, "%s keeps more and more: it grew steadily %s.",
-                                   suspect_words(s, &leak), course(s, leak.site));
+                                   suspect_words(s, leak), course(s, leak->site));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
-    say_ways(s, &leak, verdict);
-    say_pace(s, &leak, verdict);
-    say_share(s, &leak, verdict);
-    say_victim(s, &leak, verdict);
-    advise(s, &leak, verdict);
+    say_ways(s, leak, verdict);
+    say_pace(s, leak, verdict);
+    say_share(s, leak, verdict);
+    say_victim(s, leak, verdict);
+    advise(s, leak, verdict);
     gos_verdict_say_others(s, verdict);
     return true;
 }
@@ -189,16 +180,16 @@ static void advise_second(struct gos_verdict *verdict, const char *line)
 
 void gos_verdict_say_leak(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    struct gos_leak leak;
-    if (verdict->code == GOS_VERDICT_LEAK || !is_leak(s, &leak))
+    const struct gos_leak *leak = &s->leak;
+    if (verdict->code == GOS_VERDICT_LEAK || !is_leak(s))
         return;
     gos_verdict_say(verdict,
                     gos_wording(s->evidence, "%s keeps more and more: it grew steadily %s.",
-                                suspect_words(s, &leak), course(s, leak.site)));
+                                suspect_words(s, leak), course(s, leak->site)));
     advise_second(verdict, gos_wording(s->evidence,
                                        "It will not last: %s keeps more and more, %s now. Free "
                                        "it, or bound it.",
-                                       suspect_words(s, &leak), held_words(s, leak.site)));
+                                       suspect_words(s, leak), held_words(s, leak->site)));
 }
 
 /* Two stacks that read the same are no two lines. */
@@ -220,14 +211,13 @@ static void say_many(const struct gos_situation *s, const struct gos_leak *leak,
 
 void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    struct gos_leak leak;
-    find(s, &leak);
-    if (leak.kind == GOS_GROWTH_OF_MANY)
-        say_many(s, &leak, verdict);
-    if (leak.kind == GOS_GROWTH_UNFREED)
+    const struct gos_leak *leak = &s->leak;
+    if (leak->kind == GOS_GROWTH_OF_MANY)
+        say_many(s, leak, verdict);
+    if (leak->kind == GOS_GROWTH_UNFREED)
         gos_verdict_say(verdict,
                         gos_wording(s->evidence,
                                     "%s grew steadily %s while hardly anything was freed: it "
                                     "loads more than fits, or it leaks.",
-                                    suspect_words(s, &leak), course(s, leak.site)));
+                                    suspect_words(s, leak), course(s, leak->site)));
 }

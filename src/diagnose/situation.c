@@ -118,6 +118,8 @@ void gos_situation_make(struct gos_evidence *evidence, const struct gos_diagnosi
     int device = diagnosis->device;
     if (device >= 0 && device < GOS_DEVICE_MAX && diagnosis->ledgers[device].known)
         reckon_device(situation);
+    if (situation->on_device && situation->missing_bytes > 0)
+        gos_leak_find(evidence, (uint32_t)device, situation->missing_bytes, &situation->leak);
 }
 
 uint64_t gos_situation_unused_bytes(const struct gos_situation *s)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "diagnosis.h"
+#include "leak.h"
 #include "pool_sum.h"
 
 /*
@@ -63,9 +64,14 @@ struct gos_situation {
     uint64_t neighbours_bytes; /* children and others, with a number */
     uint64_t imported_bytes;   /* of what others hold, mapped here (IPC) */
     uint64_t hidden_bytes;     /* of the hidden line, what another process could be */
+
+    struct gos_leak leak; /* of the device, where the request did not fit; else of kind NONE */
 };
 
-/* About diagnosis->device, whose ledger and fragmentation are made already. */
+/*
+ * About diagnosis->device, whose ledger and fragmentation are made already.  Not
+ * to be copied.  Most of the time goes into the look for a leak.
+ */
 void gos_situation_make(struct gos_evidence *evidence, const struct gos_diagnosis *diagnosis,
                         struct gos_situation *situation);
 
