@@ -121,12 +121,23 @@ static const char *outside_words(const struct gos_situation *s)
                        amount(s, s->neighbours_bytes + s->hidden_bytes), parts);
 }
 
+/* The largest of those on the ledger's line of other processes. */
+static const struct gos_process_evidence *largest_other(const struct gos_situation *s)
+{
+    bool all = s->device->own_bytes_known;
+    const struct gos_process_evidence *process = next_neighbour(s, NULL);
+    while (process && (process->relation == GOS_PROCESS_CHILD ||
+                       (!all && (process->relation == GOS_PROCESS_UNSEEN || process->mps_server))))
+        process = next_neighbour(s, process);
+    return process;
+}
+
 /* Whose memory it mostly is decides the words, unless that alone would not do. */
 static const char *neighbour_words(const struct gos_situation *s)
 {
     uint64_t children = line_bytes(s, GOS_LEDGER_CHILDREN);
     uint64_t others = line_bytes(s, GOS_LEDGER_OTHERS);
-    const struct gos_process_evidence *largest = next_neighbour(s, NULL);
+    const struct gos_process_evidence *largest = largest_other(s);
     if (gos_greater(s->hidden_bytes, gos_greater(children, others)) < s->missing_bytes)
         return outside_words(s);
     if (s->hidden_bytes > s->neighbours_bytes)

@@ -398,6 +398,26 @@ static void who_may_be_this_process_itself_is_not_to_be_ended(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+static void child_is_none_of_the_other_processes(void **state)
+{
+    static struct gos_evidence evidence;
+    static struct gos_diagnosis diagnosis;
+    (void)state;
+    struct scene scene = {.app = 1000,
+                          .others = 3200,
+                          .children = 5000,
+                          .hidden = 3000,
+                          .ask = 5000 * MIB,
+                          .by = SITE_APP};
+    scene_evidence(&scene, &evidence);
+    evidence.processes[evidence.process_count++] = (struct gos_process_evidence){
+        .pid = 777, .used_bytes = 3000 * MIB, .relation = GOS_PROCESS_OTHER};
+    gos_diagnose(&evidence, &diagnosis);
+    assert_true(verdict_says(&diagnosis.verdict,
+                             "Other processes hold 6.05 GiB (most: pid 4242 (neighbour));"));
+    gos_scratch_release(&evidence.scratch);
+}
+
 static bool says_shape(uint64_t ask)
 {
     static struct gos_evidence evidence;
@@ -434,6 +454,7 @@ int main(void)
         cmocka_unit_test(recovery_learns_what_a_step_could_give_back),
         cmocka_unit_test(the_next_rule_that_applies_is_the_runner_up),
         cmocka_unit_test(who_may_be_this_process_itself_is_not_to_be_ended),
+        cmocka_unit_test(child_is_none_of_the_other_processes),
         cmocka_unit_test(owner_of_what_is_mapped_here_is_not_to_be_ended),
         cmocka_unit_test(size_just_beside_a_limit_of_32_bits_is_pointed_out),
         cmocka_unit_test(a_snapshot_accuses_nobody),
