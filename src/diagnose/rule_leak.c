@@ -194,11 +194,11 @@ void gos_verdict_say_leak(const struct gos_situation *s, struct gos_verdict *ver
         return;
     gos_verdict_say(verdict,
                     gos_wording(s->evidence, "%s keeps more and more: it grew steadily %s.",
-                                site_words(s, leak.site->site), course(s, leak.site)));
+                                suspect_words(s, &leak), course(s, leak.site)));
     advise_second(verdict, gos_wording(s->evidence,
                                        "It will not last: %s keeps more and more, %s now. Free "
                                        "it, or bound it.",
-                                       site_words(s, leak.site->site), held_words(s, leak.site)));
+                                       suspect_words(s, &leak), held_words(s, leak.site)));
 }
 
 /* Two stacks that read the same are no two lines. */
