@@ -120,8 +120,8 @@ static void look_for_soname(const struct gos_module *module, const struct gos_el
     (void)module;
     for (const ElfW(Dyn) *entry = image->dynamic; entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == DT_SONAME)
-            *soname = gos_arena_intern(entry_string(image, entry),
-                                       strlen(entry_string(image, entry)));
+            *soname =
+                gos_arena_intern(entry_string(image, entry), strlen(entry_string(image, entry)));
 }
 
 struct by_need {

@@ -27,7 +27,7 @@ programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(pa
             $(stack_hosts:%=$(programs_dir)/%.linked) $(programs_dir)/stack_exceptions \
             $(programs_dir)/libstack_constructor.so $(programs_dir)/libstub_python.so \
             $(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so \
-            $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so
+            $(programs_dir)/liblookup_plugin.so $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so
 
 build_host = mkdir -p $(@D) && $(CC) $(host_flags) -MMD -MP -MF $@.d -MT $@ -O0 \
              -o $@ $< $(LDFLAGS)
@@ -88,6 +88,10 @@ $(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so: tests/prog
 $(programs_dir)/lib%.so: tests/programs/%.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -shared -fPIC -ldl
+
+$(programs_dir)/liblookup_plugin.so: tests/programs/lookup_plugin.c | $(link_deps_linked)
+	$(say) HOST $@
+	$(quiet)$(build_host) -shared -fPIC $(link_flags_linked) -ldl
 
 # Its constructor finds the program's function by name.
 $(programs_dir)/stack_dlopen.linked: LDFLAGS += -rdynamic
