@@ -23,7 +23,7 @@ cudart_link_dir ?= $(BUILD)/sim
 programs_dir := $(BUILD)/tests/programs
 
 programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(path))) \
-            $(runtime_hosts:%=$(programs_dir)/%.runtime) $(programs_dir)/lookup \
+            $(runtime_hosts:%=$(programs_dir)/%.runtime) $(programs_dir)/lookup $(programs_dir)/weak_names \
             $(stack_hosts:%=$(programs_dir)/%.linked) $(programs_dir)/stack_exceptions \
             $(programs_dir)/libstack_constructor.so $(programs_dir)/libstub_python.so \
             $(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so \
@@ -62,6 +62,10 @@ $(programs_dir)/%.runtime: tests/programs/%.c | $(cudart_link_dir)/libcudart.so.
 $(programs_dir)/lookup: tests/programs/lookup.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -rdynamic -ldl
+
+$(programs_dir)/weak_names: tests/programs/weak_names.c
+	$(say) HOST $@
+	$(quiet)$(build_host)
 
 # Stand-ins that bear the names of the libraries they stand for.
 programs += $(programs_dir)/libc10_cuda.so $(programs_dir)/libc10_segments.so \
