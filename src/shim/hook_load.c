@@ -57,6 +57,12 @@ WATCHED(cuModuleGetGlobal,
 WATCHED(cuModuleGetGlobal_v2, (CUdeviceptr * dptr, size_t *bytes, CUmodule hmod, const char *name),
         (dptr, bytes, hmod, name))
 
+WATCHED(cuModuleGetTexRef, (CUtexref * pTexRef, CUmodule hmod, const char *name),
+        (pTexRef, hmod, name))
+
+WATCHED(cuModuleGetSurfRef, (CUsurfref * pSurfRef, CUmodule hmod, const char *name),
+        (pSurfRef, hmod, name))
+
 #if CUDA_VERSION >= 12040
 
 WATCHED(cuModuleEnumerateFunctions,
@@ -115,6 +121,20 @@ WATCHED(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel ke
 WATCHED(cuKernelSetCacheConfig, (CUkernel kernel, CUfunc_cache config, CUdevice dev),
         (kernel, config, dev))
 
+#if CUDA_VERSION >= 12040
+
+WATCHED(cuKernelGetParamInfo,
+        (CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
+        (kernel, paramIndex, paramOffset, paramSize))
+
+#endif
+
+#if CUDA_VERSION >= 13020
+
+WATCHED(cuKernelGetParamCount, (CUkernel kernel, size_t *paramCount), (kernel, paramCount))
+
+#endif
+
 WATCHED(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc),
         (pi, attrib, hfunc))
 
@@ -125,11 +145,25 @@ WATCHED(cuFuncSetCacheConfig, (CUfunction hfunc, CUfunc_cache config), (hfunc, c
 
 WATCHED(cuFuncSetSharedMemConfig, (CUfunction hfunc, CUsharedconfig config), (hfunc, config))
 
+WATCHED(cuFuncSetBlockShape, (CUfunction hfunc, int x, int y, int z), (hfunc, x, y, z))
+
+WATCHED(cuFuncSetSharedSize, (CUfunction hfunc, unsigned int bytes), (hfunc, bytes))
+
 WATCHED(cuFuncGetModule, (CUmodule * hmod, CUfunction hfunc), (hmod, hfunc))
 
 #if CUDA_VERSION >= 12040
 
+WATCHED(cuFuncGetParamInfo,
+        (CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
+        (func, paramIndex, paramOffset, paramSize))
+
 WATCHED(cuFuncLoad, (CUfunction function), (function))
+
+#endif
+
+#if CUDA_VERSION >= 13020
+
+WATCHED(cuFuncGetParamCount, (CUfunction func, size_t *paramCount), (func, paramCount))
 
 #endif
 

@@ -1,9 +1,9 @@
 """Every function of NVIDIA's headers that has to do with memory is a row of entrypoints.def, or
 left alone there with a reason.
 
-Suspected is what has one of a few words in its name, and what the headers document to give
-"out of memory".  The headers are those of the build, and of each older and newer wheel of the
-runtime that can be had.
+Suspected is what has one of a few words in its name (of memory, and of code, which takes memory
+when it is loaded), and what the headers document to give "out of memory".  The headers are those of
+the build, and of each older and newer wheel of the runtime that can be had.
 """
 import collections
 import fnmatch
@@ -24,15 +24,16 @@ PACKAGES = {"11": "nvidia-cuda-runtime-cu11==11.8.89", "12": "nvidia-cuda-runtim
 DRIVER_TYPES = ["cudaTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h", "cudaVDPAUTypedefs.h"]
 RUNTIME = ["cuda_runtime_api.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "cuda_vdpau_interop.h"]
 
-WORDS = """Access Advise Alloc Attach Bind Checkpoint Close Create Destroy Discard Export Free
-    Import Instantiate Ipc Launch Limit Load Malloc Managed Map Open Pool Prefetch Register
-    Release Reserve Reset Retain Trim Unbind Unload Unmap Unregister Upload""".split()
+WORDS = """Access Advise Alloc Attach Bind Checkpoint Child Close Create Destroy Discard Export Free
+    Func Function Functions Import Instantiate Ipc Kernel Kernels Launch Library Limit Load Malloc
+    Managed Map Module Open Pool Prefetch Register Release Reserve Reset Retain Symbol Trim Unbind
+    Unload Unmap Unregister Update Upload""".split()
 CAPTURE = re.compile(r"(Begin|End)\w*[Cc]apture")
 ADDS_NODE = re.compile(r"Graph(Add|\w*Set)(Mem(Alloc|Free)|Kernel)?Node")
 
 
 def is_suspect(name):
-    """Does the name, apart from its first word, contain one that is about memory?"""
+    """Does the name, apart from its first word, contain one of those?"""
     words = re.findall(r"[A-Z][a-z0-9]*", name)
     return bool(set(words) & set(WORDS)) or any(p.search(name) for p in (CAPTURE, ADDS_NODE))
 
