@@ -63,13 +63,9 @@ WATCHED(cuModuleGetTexRef, (CUtexref * pTexRef, CUmodule hmod, const char *name)
 WATCHED(cuModuleGetSurfRef, (CUsurfref * pSurfRef, CUmodule hmod, const char *name),
         (pSurfRef, hmod, name))
 
-#if CUDA_VERSION >= 12040
-
 WATCHED(cuModuleEnumerateFunctions,
         (CUfunction * functions, unsigned int numFunctions, CUmodule mod),
         (functions, numFunctions, mod))
-
-#endif
 
 WATCHED_OPTIONS(jitOptionsValues, numJitOptions, cuLibraryLoadData,
                 (CUlibrary * library, const void *code, CUjit_option *jitOptions,
@@ -103,12 +99,8 @@ WATCHED(cuLibraryGetManaged,
 WATCHED(cuLibraryGetUnifiedFunction, (void **fptr, CUlibrary library, const char *symbol),
         (fptr, library, symbol))
 
-#if CUDA_VERSION >= 12040
-
 WATCHED(cuLibraryEnumerateKernels, (CUkernel * kernels, unsigned int numKernels, CUlibrary lib),
         (kernels, numKernels, lib))
-
-#endif
 
 WATCHED(cuKernelGetFunction, (CUfunction * pFunc, CUkernel kernel), (pFunc, kernel))
 
@@ -121,19 +113,11 @@ WATCHED(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel ke
 WATCHED(cuKernelSetCacheConfig, (CUkernel kernel, CUfunc_cache config, CUdevice dev),
         (kernel, config, dev))
 
-#if CUDA_VERSION >= 12040
-
 WATCHED(cuKernelGetParamInfo,
         (CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
         (kernel, paramIndex, paramOffset, paramSize))
 
-#endif
-
-#if CUDA_VERSION >= 13020
-
 WATCHED(cuKernelGetParamCount, (CUkernel kernel, size_t *paramCount), (kernel, paramCount))
-
-#endif
 
 WATCHED(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc),
         (pi, attrib, hfunc))
@@ -151,21 +135,13 @@ WATCHED(cuFuncSetSharedSize, (CUfunction hfunc, unsigned int bytes), (hfunc, byt
 
 WATCHED(cuFuncGetModule, (CUmodule * hmod, CUfunction hfunc), (hmod, hfunc))
 
-#if CUDA_VERSION >= 12040
-
 WATCHED(cuFuncGetParamInfo,
         (CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
         (func, paramIndex, paramOffset, paramSize))
 
 WATCHED(cuFuncLoad, (CUfunction function), (function))
 
-#endif
-
-#if CUDA_VERSION >= 13020
-
 WATCHED(cuFuncGetParamCount, (CUfunction func, size_t *paramCount), (func, paramCount))
-
-#endif
 
 WATCHED(cuOccupancyMaxActiveBlocksPerMultiprocessor,
         (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize),

@@ -19,7 +19,8 @@ from hosts import BUILD, ROOT
 
 DEFINITION = (ROOT / "src/cuda/entrypoints.def").read_text()
 WHEELS = BUILD / "cudart-wheels"
-PACKAGES = {"11": "nvidia-cuda-runtime-cu11==11.8.89", "12": "nvidia-cuda-runtime-cu12==12.9.79",
+PACKAGES = {"11": "nvidia-cuda-runtime-cu11==11.8.89",
+            "12.0": "nvidia-cuda-runtime-cu12==12.0.107", "12": "nvidia-cuda-runtime-cu12==12.9.79",
             "13": "nvidia-cuda-runtime==13.5.37"}
 DRIVER_TYPES = ["cudaTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h", "cudaVDPAUTypedefs.h"]
 RUNTIME = ["cuda_runtime_api.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "cuda_vdpau_interop.h"]
@@ -141,6 +142,18 @@ def test_what_is_left_alone_exists():
     left = {without_version(name) for name in functions if not
             (name in NAMES or without_version(name) in NAMES)}
     assert [pattern for pattern, _ in ALONE if not fnmatch.filter(left, pattern)] == []
+
+
+@pytest.mark.parametrize("major", [major for major in PACKAGES if major != "11"])
+def test_rows_are_the_same_with_older_and_newer_headers(major):
+    """Each is declared, by the headers or in newer.h, and its hook is of that type."""
+    assert "#if CUDA_VERSION" not in DEFINITION
+    hooks = [path for path in (ROOT / "src/shim").glob("hook_*.c") if path.stem != "hook_runtime"]
+    done = subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-D__CUDA_API_VERSION_INTERNAL",
+                           "-isystem", wheel_headers(major), "-fsyntax-only", "-Werror",
+                           *hooks, ROOT / "src/cuda/entrypoint.c"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_row_is_in_a_header():

@@ -3,6 +3,8 @@
 #include <cuda.h>
 #include <string.h>
 
+#include "../../src/cuda/newer.h"
+
 /* The number of a handle, where a parameter gives it: the fourth of cuMemMap (row_host.c). */
 #define HANDLE 0x4000
 
@@ -100,7 +102,6 @@ static bool is_node_call(const char *symbol)
     return strncmp(symbol, "cuGraphAddNode", 14) == 0;
 }
 
-#if CUDA_VERSION >= 12020
 /* The last parameter: the fifth of the first ABI, the sixth of later ones. */
 static CUgraphNodeParams *node_params(const char *symbol, unsigned char buffers[][ROW_BUFFER_BYTES])
 {
@@ -119,19 +120,6 @@ static uint64_t *node_address(const char *symbol, unsigned char buffers[][ROW_BU
 {
     return (uint64_t *)&node_params(symbol, buffers)->alloc.dptr;
 }
-#else
-static void dress_node(const char *symbol, unsigned char buffers[][ROW_BUFFER_BYTES])
-{
-    (void)symbol;
-    (void)buffers;
-}
-
-static uint64_t *node_address(const char *symbol, unsigned char buffers[][ROW_BUFFER_BYTES])
-{
-    (void)symbol;
-    return (uint64_t *)buffers[0];
-}
-#endif
 
 /* 64 by 10 texels (and 3 deep) of two halves, in the ABI of the row. */
 static void dress_array(const char *symbol, unsigned char *buffer)
@@ -168,10 +156,8 @@ void row_dress(const char *symbol, unsigned char buffers[][ROW_BUFFER_BYTES])
         strcpy((char *)buffers[0], "cuMemAlloc");
     else if (strncmp(symbol, "cuMemAllocPitch", 15) == 0)
         *(unsigned int *)buffers[1] = 512; /* bytes in a row, as the driver would write them */
-#if CUDA_VERSION >= 12010
     else if (strcmp(symbol, "cuMulticastCreate") == 0)
         ((CUmulticastObjectProp *)buffers[1])->size = 5000;
-#endif
 }
 
 uint64_t *row_out_parameter(const struct row_plan *plan, unsigned char buffers[][ROW_BUFFER_BYTES])
