@@ -75,6 +75,46 @@ const struct row_plan *row_plan_freeing(const char *symbol)
     return NULL;
 }
 
+static const struct {
+    const char *runtime;
+    const char *driver;
+} below[] = {
+    {"cudaMalloc", "cuMemAlloc_v2"},
+    {"cudaMallocPitch", "cuMemAllocPitch_v2"},
+    {"cudaMalloc3D", "cuMemAllocPitch_v2"},
+    {"cudaMallocManaged", "cuMemAllocManaged"},
+    {"cudaMallocArray", "cuArray3DCreate_v2"},
+    {"cudaMalloc3DArray", "cuArray3DCreate_v2"},
+    {"cudaMallocMipmappedArray", "cuMipmappedArrayCreate"},
+    {"cudaMallocHost", "cuMemAllocHost_v2"},
+    {"cudaHostAlloc", "cuMemHostAlloc"},
+    {"cudaHostRegister", "cuMemHostRegister_v2"},
+    {"cudaMallocAsync", "cuMemAllocAsync"},
+    {"cudaMallocAsync_ptsz", "cuMemAllocAsync_ptsz"},
+    {"cudaMallocFromPoolAsync", "cuMemAllocFromPoolAsync"},
+    {"cudaMallocFromPoolAsync_ptsz", "cuMemAllocFromPoolAsync_ptsz"},
+    {"cudaMemPoolCreate", "cuMemPoolCreate"},
+    {"cudaMemPoolImportFromShareableHandle", "cuMemPoolImportFromShareableHandle"},
+    {"cudaMemPoolImportPointer", "cuMemPoolImportPointer"},
+    {"cudaIpcOpenMemHandle", "cuIpcOpenMemHandle_v2"},
+    {"cudaImportExternalMemory", "cuImportExternalMemory"},
+    {"cudaExternalMemoryGetMappedBuffer", "cuExternalMemoryGetMappedBuffer"},
+    {"cudaExternalMemoryGetMappedMipmappedArray", "cuExternalMemoryGetMappedMipmappedArray"},
+    {"cudaGraphAddMemAllocNode", "cuGraphAddMemAllocNode"},
+    {"cudaGetDriverEntryPoint", "cuGetProcAddress_v2"},
+    {"cudaGetDriverEntryPoint_ptsz", "cuGetProcAddress_v2"},
+    {"cudaGetDriverEntryPointByVersion", "cuGetProcAddress_v2"},
+    {"cudaGetDriverEntryPointByVersion_ptsz", "cuGetProcAddress_v2"},
+};
+
+const char *row_below(const char *symbol)
+{
+    for (size_t i = 0; i < sizeof below / sizeof below[0]; i++)
+        if (strcmp(below[i].runtime, symbol) == 0)
+            return below[i].driver;
+    return NULL;
+}
+
 /* Primary contexts are named by their device: here the second argument of their retaining. */
 uint64_t row_ends_context(const char *symbol)
 {
