@@ -123,7 +123,7 @@ $(archive) $(cli_archive):
 # An anonymous version node: a named one would silently stop interception.
 $(BUILD)/exports.map: src/shim/exports.map.in src/cuda/entrypoints.def
 	$(say) GEN $@
-	$(quiet)mkdir -p $(@D) && $(CC) -E -P -x c $(product_flags) -imacros cuda.h $< > $@
+	$(quiet)mkdir -p $(@D) && $(CC) -E -P -x c $(product_flags) $< > $@
 
 $(BUILD)/src/%.o: src/%.c $(flags_stamp)
 	$(say) CC $<

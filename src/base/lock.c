@@ -7,10 +7,18 @@
 #include "syscall.h"
 #include "thread.h"
 
-enum { FREE, HELD, CONTENDED };
+enum { FREE, HELD };
 
 /* Critical sections are tens of instructions: waiting that long is cheaper than sleeping. */
 #define SPINS 64
+
+/*
+ * A release is two plain accesses, because a locked instruction costs as much
+ * as the rest of it: the lock becomes free, then it is seen whether somebody
+ * waits.  The processor may do the second before the first is visible, and a
+ * thread that goes to sleep just then is not woken; so nobody sleeps longer.
+ */
+#define SLEEP_NS 1000000u
 
 static bool take_if_free(struct gos_lock *lock)
 {
@@ -30,35 +38,33 @@ static bool take_spinning(struct gos_lock *lock)
     return false;
 }
 
-/*
- * Whoever has slept takes the lock as CONTENDED even if it was the last one
- * waiting: it cannot know, and one needless wake is cheaper than a lost one.
- */
-static bool take_contended(struct gos_lock *lock)
+static void sleep_until(struct gos_lock *lock, uint64_t now_ns, uint64_t deadline_ns)
 {
-    return atomic_exchange_explicit(&lock->word, CONTENDED, memory_order_acquire) == FREE;
+    uint64_t left_ns = deadline_ns - now_ns;
+
+    gos_os.futex_wait((uint32_t *)&lock->word, HELD, left_ns < SLEEP_NS ? left_ns : SLEEP_NS);
+}
+
+static bool wait_until(struct gos_lock *lock, uint64_t deadline_ns)
+{
+    bool taken;
+    uint64_t now_ns;
+
+    atomic_fetch_add_explicit(&lock->waiters, 1, memory_order_seq_cst);
+    while (!(taken = take_if_free(lock)) && (now_ns = gos_os.monotonic_ns()) < deadline_ns)
+        sleep_until(lock, now_ns, deadline_ns);
+    atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
+    return taken;
 }
 
 void gos_lock_acquire(struct gos_lock *lock)
 {
     gos_lock_order_check(lock);
     if (!take_if_free(lock) && !take_spinning(lock)) {
-        while (!take_contended(lock))
-            gos_os.futex_wait((uint32_t *)&lock->word, CONTENDED, 0);
+        while (!wait_until(lock, UINT64_MAX))
+            ;
     }
     gos_lock_order_taken(lock);
-}
-
-static bool wait_until(struct gos_lock *lock, uint64_t deadline_ns)
-{
-    while (!take_contended(lock)) {
-        uint64_t now_ns = gos_os.monotonic_ns();
-
-        if (now_ns >= deadline_ns)
-            return false;
-        gos_os.futex_wait((uint32_t *)&lock->word, CONTENDED, deadline_ns - now_ns);
-    }
-    return true;
 }
 
 bool gos_lock_acquire_within(struct gos_lock *lock, uint64_t timeout_ns)
@@ -88,11 +94,13 @@ bool gos_lock_try(struct gos_lock *lock)
 void gos_lock_release(struct gos_lock *lock)
 {
     gos_lock_order_released(lock);
-    if (atomic_exchange_explicit(&lock->word, FREE, memory_order_release) == CONTENDED)
+    atomic_store_explicit(&lock->word, FREE, memory_order_release);
+    if (__builtin_expect(atomic_load_explicit(&lock->waiters, memory_order_relaxed) != 0, 0))
         gos_os.futex_wake((uint32_t *)&lock->word, 1);
 }
 
 void gos_lock_reset(struct gos_lock *lock)
 {
     atomic_store_explicit(&lock->word, FREE, memory_order_relaxed);
+    atomic_store_explicit(&lock->waiters, 0, memory_order_relaxed);
 }

@@ -31,13 +31,14 @@ enum gos_rank {
 };
 
 struct gos_lock {
-    _Atomic uint32_t word; /* 0 free, 1 held, 2 held with waiters */
+    _Atomic uint32_t word;    /* 0 free, 1 held */
+    _Atomic uint32_t waiters; /* that sleep or are about to */
     uint32_t rank;
 };
 
 #define GOS_LOCK_INIT(lock_rank)                                                                   \
     {                                                                                              \
-        0, (lock_rank)                                                                             \
+        0, 0, (lock_rank)                                                                          \
     }
 
 void gos_lock_acquire(struct gos_lock *lock);

@@ -89,8 +89,8 @@ uintptr_t gos_module_symbol(const struct gos_module *module, const char *symbol)
 const char *gos_module_nearest(const struct gos_module *module, uintptr_t address,
                                uint64_t *offset);
 
-/* Does the module list a DT_NEEDED entry that starts with prefix? */
-bool gos_module_needs(const struct gos_module *module, const char *prefix);
+/* Is the other, by its DT_SONAME or else its file's name, a DT_NEEDED entry of the module? */
+bool gos_module_needs(const struct gos_module *module, const struct gos_module *other);
 
 void gos_module_reset_after_fork(void);
 

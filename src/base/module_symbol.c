@@ -107,8 +107,25 @@ const char *gos_module_nearest(const struct gos_module *module, uintptr_t addres
 
 /* --- dependencies ------------------------------------------------------------------------- */
 
+static const char *entry_string(const struct gos_elf_image *image, const ElfW(Dyn) * entry)
+{
+    return gos_elf_string(image, entry->d_un.d_val);
+}
+
+static void look_for_soname(const struct gos_module *module, const struct gos_elf_image *image,
+                            void *arg)
+{
+    const char **soname = arg;
+
+    (void)module;
+    for (const ElfW(Dyn) *entry = image->dynamic; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_SONAME)
+            *soname =
+                gos_arena_intern(entry_string(image, entry), strlen(entry_string(image, entry)));
+}
+
 struct by_need {
-    const char *prefix;
+    const char *name;
     bool found;
 };
 
@@ -116,20 +133,20 @@ static void look_for_need(const struct gos_module *module, const struct gos_elf_
                           void *arg)
 {
     struct by_need *query = arg;
-    size_t length = strlen(query->prefix);
 
     (void)module;
-    for (const ElfW(Dyn) *entry = image->dynamic; entry->d_tag != DT_NULL; entry++) {
-        if (entry->d_tag == DT_NEEDED &&
-            strncmp(gos_elf_string(image, entry->d_un.d_val), query->prefix, length) == 0)
+    for (const ElfW(Dyn) *entry = image->dynamic; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_NEEDED && strcmp(entry_string(image, entry), query->name) == 0)
             query->found = true;
-    }
 }
 
-bool gos_module_needs(const struct gos_module *module, const char *prefix)
+/* A file's name may be a link's, or a version's that no linker wrote down. */
+bool gos_module_needs(const struct gos_module *module, const struct gos_module *other)
 {
-    struct by_need query = {.prefix = prefix};
+    struct by_need query = {.name = other->name};
 
-    while_loaded(module, look_for_need, &query);
+    while_loaded(other, look_for_soname, &query.name);
+    if (query.name)
+        while_loaded(module, look_for_need, &query);
     return query.found;
 }

@@ -17,4 +17,6 @@
 #error "CUDA headers 12.0 or newer are needed"
 #endif
 
+#include "newer.h"
+
 #endif

@@ -212,7 +212,8 @@ def ask_cupy(cupy):
         with cupy.cuda.Device(device):
             facts = {'reserved': number(pool.total_bytes()), 'used': number(pool.used_bytes()),
                      'free_blocks': number(pool.n_free_blocks()), 'pinned_free': pinned}
-            facts['limited'] = int(pool.get_limit() > 0)
+            if hasattr(pool, 'get_limit'):
+                facts['limited'] = int(pool.get_limit() > 0)
         if facts['used'] == 0:  # then each of its blocks is whole again
             facts['releasable'] = facts['reserved']
         put('cupy', device, facts)

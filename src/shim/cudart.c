@@ -76,7 +76,7 @@ static bool is_needed_by_caller(const struct gos_module *module, void *arg)
 {
     struct wanted *wanted = arg;
 
-    if (is_cudart(module) && wanted->caller && gos_module_needs(wanted->caller, module->name))
+    if (is_cudart(module) && wanted->caller && gos_module_needs(wanted->caller, module))
         wanted->address = gos_module_symbol(module, wanted->symbol);
     return wanted->address != 0;
 }

@@ -21,12 +21,12 @@ cudaError_t CUDARTAPI cudaMallocFromPoolAsync_ptsz(void **pointer, size_t bytes,
 cudaError_t CUDARTAPI cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
                                                    unsigned long long flags,
                                                    enum cudaDriverEntryPointQueryResult *status);
-#if CUDA_VERSION >= 12050
+cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(
+    const char *symbol, void **function, unsigned int version, unsigned long long flags,
+    enum cudaDriverEntryPointQueryResult *status);
 cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion_ptsz(
     const char *symbol, void **function, unsigned int version, unsigned long long flags,
     enum cudaDriverEntryPointQueryResult *status);
-#endif
-
 /* Around one forward: what gos_thread.api was before. */
 struct gos_api_mark {
     const char *outer_api;

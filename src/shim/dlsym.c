@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../base/libc_symbol.h"
 #include "../base/module.h"
 #include "../cuda/entrypoint.h"
 #include "behind.h"
@@ -32,7 +33,7 @@ struct gos_lookup {
 typedef void *(*dlsym_function)(void *, const char *);
 typedef void *(*dlvsym_function)(void *, const char *, const char *);
 
-struct gos_lookup gos_dlsym_choose(void *handle, const char *name);
+struct gos_lookup gos_dlsym_choose(void *handle, const char *name, const void *caller);
 struct gos_lookup gos_dlvsym_choose(void *handle, const char *name, const char *version);
 
 static _Atomic(void *) next_dlsym;
@@ -55,22 +56,43 @@ static bool is_drivers(void *handle, const void *pointer)
     return (module && gos_module_is_driver(module)) || is_driver_handle(handle);
 }
 
-/*
- * We export the names, so RTLD_DEFAULT finds them even where no CUDA library
- * is loaded and the host, without us, would have been told "no such symbol".
- */
-static bool exists_behind_us(const char *name)
+/* libc's, without a word to another preload library, which might draw its own conclusions. */
+static void *look_up_silently(void *scope, const char *name)
 {
-    dlsym_function real = (dlsym_function)gos_behind_us(&next_dlsym, "dlsym");
-    void *next = real ? real(RTLD_NEXT, name) : NULL;
+    static _Atomic(void *) known;
+    void *libcs = atomic_load_explicit(&known, memory_order_acquire);
 
-    return next != NULL || gos_module_named("libcuda.so") || gos_module_named("libcudart");
+    if (!libcs) {
+        libcs = (void *)gos_libc_symbol("dlsym");
+        atomic_store_explicit(&known, libcs, memory_order_release);
+    }
+    return libcs ? ((dlsym_function)libcs)(scope, name) : NULL;
 }
 
-/* The program's own handle, dlopen(NULL), finds our exports as RTLD_DEFAULT does. */
-static bool is_only_ours(int row, const char *name, const void *found)
+/*
+ * We export the names, so the global scope has them even where the host, without
+ * us, would have been told "no such symbol".
+ */
+static bool is_in_global_scope(int row, const char *name)
 {
-    return found && found == gos_wrapper(row) && !exists_behind_us(name);
+    void *first = look_up_silently(RTLD_DEFAULT, name);
+
+    return (first == gos_wrapper(row) ? look_up_silently(RTLD_NEXT, name) : first) != NULL;
+}
+
+/*
+ * A library that was opened by itself sees what it is linked with, too.  Nobody
+ * tells what that is, but it is nothing of CUDA's where no CUDA is loaded.
+ */
+static bool exists_for(const void *caller, int row, const char *name)
+{
+    const struct gos_module *module;
+
+    if (is_in_global_scope(row, name))
+        return true;
+    module = gos_module_of((uintptr_t)caller);
+    return module != gos_module_at(0) &&
+           (gos_module_named("libcuda.so") || gos_module_named("libcudart"));
 }
 
 static void *answer(int row, void *handle, void *found)
@@ -96,20 +118,21 @@ static bool is_for_nvml(void *handle, const char *name)
            strncmp(name, "nvml", 4) == 0 && gos_shim_enabled() && gos_nvml_hook_wants(name);
 }
 
-struct gos_lookup gos_dlsym_choose(void *handle, const char *name)
+struct gos_lookup gos_dlsym_choose(void *handle, const char *name, const void *caller)
 {
     dlsym_function real = (dlsym_function)gos_behind_us(&next_dlsym, "dlsym");
     int row = row_to_answer(handle, name);
 
     if (row < 0 && is_for_nvml(handle, name))
         return (struct gos_lookup){gos_nvml_hook_substitute(name, real(handle, name)), NULL};
-    if (row < 0 || (handle == RTLD_DEFAULT && exists_behind_us(name)))
+    if (row < 0 || (handle == RTLD_DEFAULT && exists_for(caller, row, name)))
         return (struct gos_lookup){NULL, (void *)real};
     if (handle == RTLD_DEFAULT)
         return (struct gos_lookup){NULL, NULL};
 
     void *found = real(handle, name);
-    if (is_only_ours(row, name, found))
+    /* The program's own handle, dlopen(NULL), has our exports as the global scope has. */
+    if (found && found == gos_wrapper(row) && !is_in_global_scope(row, name))
         return (struct gos_lookup){NULL, NULL};
     return (struct gos_lookup){answer(row, handle, found), NULL};
 }

@@ -4,7 +4,7 @@
  */
     .text
 
-    .macro  LOOKUP name, chooser
+    .macro  LOOKUP name, chooser, third
     .globl  \name
     .type   \name, %function
     .p2align 4
@@ -17,6 +17,7 @@
     .cfi_rel_offset x30, 8
     stp     x0, x1, [sp, #16]
     str     x2, [sp, #32]
+    mov     x2, \third
     bl      \chooser
     mov     x17, x0
     mov     x16, x1
@@ -34,7 +35,7 @@
     .size   \name, . - \name
     .endm
 
-    LOOKUP  dlsym, gos_dlsym_choose
-    LOOKUP  dlvsym, gos_dlvsym_choose
+    LOOKUP  dlsym, gos_dlsym_choose, x30 /* who asks */
+    LOOKUP  dlvsym, gos_dlvsym_choose, x2
 
     .section .note.GNU-stack, "", %progbits

@@ -22,6 +22,7 @@ dlsym:
     .cfi_adjust_cfa_offset 8
     subq    $8, %rsp
     .cfi_adjust_cfa_offset 8
+    movq    24(%rsp), %rdx          /* who asks */
     call    gos_dlsym_choose
     addq    $8, %rsp
     .cfi_adjust_cfa_offset -8

@@ -123,7 +123,6 @@ CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureM
     return began(GOS_REAL(cuStreamBeginCapture_v2_ptsz)(hStream, mode), own(hStream));
 }
 
-#if CUDA_VERSION >= 12030
 CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
                                              const CUgraphNode *dependencies,
                                              const CUgraphEdgeData *dependencyData,
@@ -143,9 +142,7 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGra
                               hStream, hGraph, dependencies, dependencyData, numDependencies, mode),
                           own(hStream));
 }
-#endif
 
-#if CUDA_VERSION >= 13010
 CUresult CUDAAPI cuStreamBeginCaptureToCig(CUstream hStream,
                                            CUstreamCigCaptureParams *streamCigCaptureParams)
 {
@@ -168,9 +165,7 @@ CUresult CUDAAPI cuStreamEndCaptureToCig_ptsz(CUstream hStream)
 {
     return ended(GOS_REAL(cuStreamEndCaptureToCig_ptsz)(hStream), own(hStream));
 }
-#endif
 
-#if CUDA_VERSION >= 13030
 CUresult CUDAAPI cuStreamBeginRecaptureToGraph(CUstream hStream, CUstreamCaptureMode mode,
                                                CUgraph hGraph,
                                                CUgraphRecaptureCallback callbackFunc,
@@ -190,7 +185,6 @@ CUresult CUDAAPI cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCa
         GOS_REAL(cuStreamBeginRecaptureToGraph_ptsz)(hStream, mode, hGraph, callbackFunc, userData),
         own(hStream));
 }
-#endif
 
 CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {

@@ -55,7 +55,6 @@ CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArra
     return gos_context_made(&call, result, pctx, dev);
 }
 
-#if CUDA_VERSION >= 12050
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
                                 unsigned int flags, CUdevice dev)
 {
@@ -69,7 +68,6 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePar
     while (gos_call_again(&call, result));
     return gos_context_made(&call, result, pctx, dev);
 }
-#endif
 
 /* --- its end --------------------------------------------------------------------------------- */
 

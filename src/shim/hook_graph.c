@@ -75,7 +75,6 @@ CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
     return GOS_REAL(cuGraphExecDestroy)(hGraphExec);
 }
 
-#if CUDA_VERSION >= 12020
 /* One call for every sort of node: what it is says the type in its parameters. */
 static bool is_node(const CUgraphNodeParams *params, CUgraphNodeType type)
 {
@@ -115,9 +114,7 @@ CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
     while (gos_call_again(&call, result));
     return node_added(&call, result, hGraph, nodeParams);
 }
-#endif
 
-#if CUDA_VERSION >= 12030
 CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
                                    const CUgraphNode *dependencies,
                                    const CUgraphEdgeData *dependencyData, size_t numDependencies,
@@ -134,9 +131,7 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
     while (gos_call_again(&call, result));
     return node_added(&call, result, hGraph, nodeParams);
 }
-#endif
 
-#if CUDA_VERSION >= 13040
 CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph,
                                    const CUgraphNode *dependencies,
                                    const CUgraphEdgeData *dependencyData, size_t numDependencies,
@@ -153,4 +148,3 @@ CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph,
     while (gos_call_again(&call, result));
     return node_added(&call, result, hGraph, nodeParams);
 }
-#endif

@@ -28,8 +28,6 @@ WATCHED(cuGraphExecKernelNodeSetParams_v2,
         (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams),
         (hGraphExec, hNode, nodeParams))
 
-#if CUDA_VERSION >= 12020
-
 WATCHED(cuGraphNodeSetParams, (CUgraphNode hNode, CUgraphNodeParams *nodeParams),
         (hNode, nodeParams))
 
@@ -37,11 +35,5 @@ WATCHED(cuGraphExecNodeSetParams,
         (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams),
         (hGraphExec, hNode, nodeParams))
 
-#endif
-
-#if CUDA_VERSION >= 13040
-
 WATCHED(cuGraphNodeSetParams_v2, (CUgraphNode hNode, CUgraphNodeParams *nodeParams),
         (hNode, nodeParams))
-
-#endif

@@ -91,14 +91,10 @@ WATCHED(cuGraphExecUpdate_v2,
         (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo),
         (hGraphExec, hGraph, resultInfo))
 
-#if CUDA_VERSION >= 12030
-
 WATCHED(cuGraphConditionalHandleCreate,
         (CUgraphConditionalHandle * pHandle_out, CUgraph hGraph, CUcontext ctx,
          unsigned int defaultLaunchValue, unsigned int flags),
         (pHandle_out, hGraph, ctx, defaultLaunchValue, flags))
-
-#endif
 
 WATCHED_ON(hStream, cuGraphUpload, (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream))
 

@@ -57,13 +57,15 @@ WATCHED(cuModuleGetGlobal,
 WATCHED(cuModuleGetGlobal_v2, (CUdeviceptr * dptr, size_t *bytes, CUmodule hmod, const char *name),
         (dptr, bytes, hmod, name))
 
-#if CUDA_VERSION >= 12040
+WATCHED(cuModuleGetTexRef, (CUtexref * pTexRef, CUmodule hmod, const char *name),
+        (pTexRef, hmod, name))
+
+WATCHED(cuModuleGetSurfRef, (CUsurfref * pSurfRef, CUmodule hmod, const char *name),
+        (pSurfRef, hmod, name))
 
 WATCHED(cuModuleEnumerateFunctions,
         (CUfunction * functions, unsigned int numFunctions, CUmodule mod),
         (functions, numFunctions, mod))
-
-#endif
 
 WATCHED_OPTIONS(jitOptionsValues, numJitOptions, cuLibraryLoadData,
                 (CUlibrary * library, const void *code, CUjit_option *jitOptions,
@@ -97,12 +99,8 @@ WATCHED(cuLibraryGetManaged,
 WATCHED(cuLibraryGetUnifiedFunction, (void **fptr, CUlibrary library, const char *symbol),
         (fptr, library, symbol))
 
-#if CUDA_VERSION >= 12040
-
 WATCHED(cuLibraryEnumerateKernels, (CUkernel * kernels, unsigned int numKernels, CUlibrary lib),
         (kernels, numKernels, lib))
-
-#endif
 
 WATCHED(cuKernelGetFunction, (CUfunction * pFunc, CUkernel kernel), (pFunc, kernel))
 
@@ -115,6 +113,12 @@ WATCHED(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel ke
 WATCHED(cuKernelSetCacheConfig, (CUkernel kernel, CUfunc_cache config, CUdevice dev),
         (kernel, config, dev))
 
+WATCHED(cuKernelGetParamInfo,
+        (CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
+        (kernel, paramIndex, paramOffset, paramSize))
+
+WATCHED(cuKernelGetParamCount, (CUkernel kernel, size_t *paramCount), (kernel, paramCount))
+
 WATCHED(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc),
         (pi, attrib, hfunc))
 
@@ -125,13 +129,19 @@ WATCHED(cuFuncSetCacheConfig, (CUfunction hfunc, CUfunc_cache config), (hfunc, c
 
 WATCHED(cuFuncSetSharedMemConfig, (CUfunction hfunc, CUsharedconfig config), (hfunc, config))
 
+WATCHED(cuFuncSetBlockShape, (CUfunction hfunc, int x, int y, int z), (hfunc, x, y, z))
+
+WATCHED(cuFuncSetSharedSize, (CUfunction hfunc, unsigned int bytes), (hfunc, bytes))
+
 WATCHED(cuFuncGetModule, (CUmodule * hmod, CUfunction hfunc), (hmod, hfunc))
 
-#if CUDA_VERSION >= 12040
+WATCHED(cuFuncGetParamInfo,
+        (CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
+        (func, paramIndex, paramOffset, paramSize))
 
 WATCHED(cuFuncLoad, (CUfunction function), (function))
 
-#endif
+WATCHED(cuFuncGetParamCount, (CUfunction func, size_t *paramCount), (func, paramCount))
 
 WATCHED(cuOccupancyMaxActiveBlocksPerMultiprocessor,
         (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize),

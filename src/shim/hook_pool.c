@@ -119,7 +119,6 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     return changed(GOS_REAL(cuDeviceSetMemPool)(dev, pool));
 }
 
-#if CUDA_VERSION >= 13000
 static struct gos_pool_info at(const CUmemLocation *location, CUmemAllocationType type)
 {
     return (struct gos_pool_info){.device = location ? device_of(location) : GOS_DEVICE_HOST,
@@ -146,4 +145,3 @@ CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType ty
 {
     return changed(GOS_REAL(cuMemSetMemPool)(location, type, pool));
 }
-#endif

@@ -50,7 +50,6 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     return reset(GOS_REAL(cuDevicePrimaryCtxReset_v2)(dev), dev);
 }
 
-#if CUDA_VERSION >= 12040
 /* Green contexts and their device; each holds a reference of the primary context. */
 static struct gos_handle_slot slots[256];
 static struct gos_handle_map devices = GOS_HANDLE_MAP_INIT(slots);
@@ -98,4 +97,3 @@ CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx hCtx)
     }
     return result;
 }
-#endif

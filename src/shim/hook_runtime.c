@@ -244,7 +244,6 @@ cudaError_t CUDARTAPI cudaGetDriverEntryPoint_ptsz(const char *symbol, void **fu
     return result;
 }
 
-#if CUDA_VERSION >= 12050
 cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr,
                                                        unsigned int cudaVersion,
                                                        unsigned long long flags,
@@ -269,4 +268,3 @@ cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion_ptsz(
     substitute(result, funcPtr);
     return result;
 }
-#endif

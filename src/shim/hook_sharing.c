@@ -137,7 +137,6 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
     return gos_call_done(&call, result);
 }
 
-#if CUDA_VERSION >= 12010
 /* One address on several devices; the memory behind it is bound later, and has its own records. */
 CUresult CUDAAPI cuMulticastCreate(CUmemGenericAllocationHandle *mcHandle,
                                    const CUmulticastObjectProp *prop)
@@ -157,7 +156,6 @@ CUresult CUDAAPI cuMulticastCreate(CUmemGenericAllocationHandle *mcHandle,
     }
     return gos_call_done(&call, result);
 }
-#endif
 
 /* --- memory of other APIs --------------------------------------------------------------------- */
 

@@ -9,13 +9,9 @@ WATCHED(cuStreamCreate, (CUstream * phStream, unsigned int Flags), (phStream, Fl
 WATCHED(cuStreamCreateWithPriority, (CUstream * phStream, unsigned int flags, int priority),
         (phStream, flags, priority))
 
-#if CUDA_VERSION >= 12050
-
 WATCHED(cuGreenCtxStreamCreate,
         (CUstream * phStream, CUgreenCtx greenCtx, unsigned int flags, int priority),
         (phStream, greenCtx, flags, priority))
-
-#endif
 
 WATCHED(cuEventCreate, (CUevent * phEvent, unsigned int Flags), (phEvent, Flags))
 
@@ -66,8 +62,6 @@ WATCHED(cuMemPoolExportToShareableHandle,
 WATCHED(cuMemPoolExportPointer, (CUmemPoolPtrExportData * shareData_out, CUdeviceptr ptr),
         (shareData_out, ptr))
 
-#if CUDA_VERSION >= 12010
-
 WATCHED(cuMulticastAddDevice, (CUmemGenericAllocationHandle mcHandle, CUdevice dev),
         (mcHandle, dev))
 
@@ -82,10 +76,6 @@ WATCHED(cuMulticastBindAddr,
          unsigned long long flags),
         (mcHandle, mcOffset, memptr, size, flags))
 
-#endif
-
-#if CUDA_VERSION >= 13010
-
 WATCHED(cuMulticastBindMem_v2,
         (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset,
          CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
@@ -96,10 +86,6 @@ WATCHED(cuMulticastBindAddr_v2,
         (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset, CUdeviceptr memptr,
          size_t size, unsigned long long flags),
         (mcHandle, dev, mcOffset, memptr, size, flags))
-
-#endif
-
-#if CUDA_VERSION >= 13030
 
 WATCHED(cuLogicalEndpointCreate, (CUlogicalEndpointId leId, const CUlogicalEndpointProp *prop),
         (leId, prop))
@@ -124,5 +110,3 @@ WATCHED(cuLogicalEndpointExport,
 WATCHED(cuLogicalEndpointImport,
         (CUlogicalEndpointId leId, const void *handle, CUlogicalEndpointIpcHandleType handleType),
         (leId, handle, handleType))
-
-#endif

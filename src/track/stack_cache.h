@@ -28,6 +28,7 @@ struct gos_stack_cache {
     bool is_first_meeting; /* with the native stack that was captured last: not worth keeping yet */
     uint64_t unloads;      /* gos_module_unloads when it was last empty */
     struct gos_recall recall;
+    struct gos_recall_stack without_native; /* where no native stacks are taken */
     struct gos_frame_cache frames;
     struct gos_site_cache sites;
 };

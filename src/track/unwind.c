@@ -183,7 +183,12 @@ static uint32_t bounded_depth(uint64_t depth)
 static struct gos_recall_stack *known_stack(struct gos_stack_cache *cache,
                                             const struct gos_recall_key *key)
 {
-    return key->depth && wants_native() && recall_is_usable(cache) ? recognise(cache, key) : NULL;
+    if (!key->depth || !cache)
+        return NULL;
+    if (wants_native())
+        return recall_is_usable(cache) ? recognise(cache, key) : NULL;
+    cache->recall.recognised_count++;
+    return &cache->without_native;
 }
 
 static void capture(struct gos_stack_cache *cache, const struct gos_recall_key *key,

@@ -213,6 +213,8 @@ int main(int count, char **words)
 
     if (file == NULL)
         return 2;
+    setvbuf(stdout, NULL, _IOLBF,
+            0); /* where a driver ends the process, the log says how far it got */
     diff_limit_start();
     if (!open_devices()) {
         puts("no device");

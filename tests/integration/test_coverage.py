@@ -1,9 +1,9 @@
 """Every function of NVIDIA's headers that has to do with memory is a row of entrypoints.def, or
 left alone there with a reason.
 
-Suspected is what has one of a few words in its name, and what the headers document to give
-"out of memory".  The headers are those of the build, and of each older and newer wheel of the
-runtime that can be had.
+Suspected is what has one of a few words in its name (of memory, and of code, which takes memory
+when it is loaded), and what the headers document to give "out of memory".  The headers are those of
+the build, and of each older and newer wheel of the runtime that can be had.
 """
 import collections
 import fnmatch
@@ -19,20 +19,22 @@ from hosts import BUILD, ROOT
 
 DEFINITION = (ROOT / "src/cuda/entrypoints.def").read_text()
 WHEELS = BUILD / "cudart-wheels"
-PACKAGES = {"11": "nvidia-cuda-runtime-cu11==11.8.89", "12": "nvidia-cuda-runtime-cu12==12.9.79",
+PACKAGES = {"11": "nvidia-cuda-runtime-cu11==11.8.89",
+            "12.0": "nvidia-cuda-runtime-cu12==12.0.107", "12": "nvidia-cuda-runtime-cu12==12.9.79",
             "13": "nvidia-cuda-runtime==13.5.37"}
 DRIVER_TYPES = ["cudaTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h", "cudaVDPAUTypedefs.h"]
 RUNTIME = ["cuda_runtime_api.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "cuda_vdpau_interop.h"]
 
-WORDS = """Access Advise Alloc Attach Bind Checkpoint Close Create Destroy Discard Export Free
-    Import Instantiate Ipc Launch Limit Load Malloc Managed Map Open Pool Prefetch Register
-    Release Reserve Reset Retain Trim Unbind Unload Unmap Unregister Upload""".split()
+WORDS = """Access Advise Alloc Attach Bind Checkpoint Child Close Create Destroy Discard Export Free
+    Func Function Functions Import Instantiate Ipc Kernel Kernels Launch Library Limit Load Malloc
+    Managed Map Module Open Pool Prefetch Register Release Reserve Reset Retain Symbol Trim Unbind
+    Unload Unmap Unregister Update Upload""".split()
 CAPTURE = re.compile(r"(Begin|End)\w*[Cc]apture")
 ADDS_NODE = re.compile(r"Graph(Add|\w*Set)(Mem(Alloc|Free)|Kernel)?Node")
 
 
 def is_suspect(name):
-    """Does the name, apart from its first word, contain one that is about memory?"""
+    """Does the name, apart from its first word, contain one of those?"""
     words = re.findall(r"[A-Z][a-z0-9]*", name)
     return bool(set(words) & set(WORDS)) or any(p.search(name) for p in (CAPTURE, ADDS_NODE))
 
@@ -140,6 +142,18 @@ def test_what_is_left_alone_exists():
     left = {without_version(name) for name in functions if not
             (name in NAMES or without_version(name) in NAMES)}
     assert [pattern for pattern, _ in ALONE if not fnmatch.filter(left, pattern)] == []
+
+
+@pytest.mark.parametrize("major", [major for major in PACKAGES if major != "11"])
+def test_rows_are_the_same_with_older_and_newer_headers(major):
+    """Each is declared, by the headers or in newer.h, and its hook is of that type."""
+    assert "#if CUDA_VERSION" not in DEFINITION
+    hooks = [path for path in (ROOT / "src/shim").glob("hook_*.c") if path.stem != "hook_runtime"]
+    done = subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-D__CUDA_API_VERSION_INTERNAL",
+                           "-isystem", wheel_headers(major), "-fsyntax-only", "-Werror",
+                           *hooks, ROOT / "src/cuda/entrypoint.c"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_row_is_in_a_header():

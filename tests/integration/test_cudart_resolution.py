@@ -18,6 +18,7 @@ from hosts import BUILD, PROGRAMS, ROOT, SHIM
 
 TOOLKIT = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
 DRIVER = BUILD / "tests" / "cudart-driver"
+NUMBERED = BUILD / "tests" / "cudart-numbered"
 RECORDER = PROGRAMS / "libcudart_recorder.so"
 WHEELS = BUILD / "cudart-wheels"
 PACKAGES = {"11": "nvidia-cuda-runtime-cu11==11.8.89", "12": "nvidia-cuda-runtime-cu12"}
@@ -182,6 +183,28 @@ def test_two_runtimes_in_one_process_are_each_reached_by_their_own_caller(build,
     assert run.stdout == plain.stdout
     assert {row["caller"] for row in shimmed} == {row["caller"] for row in bare} == \
         {libraries[0].name}
+
+
+REACHES = """
+import ctypes, sys
+user, *runtimes = sys.argv[1:]
+kept = [ctypes.CDLL(path) for path in runtimes]
+print("outcome: reached", ctypes.CDLL(user).number_reached())
+"""
+
+
+@pytest.mark.parametrize("user", ["12", "13"])
+@pytest.mark.parametrize("links", [
+    {"libcudart.so": "12"}, {"libcudart.so": "13"},
+    {"libcudart.so.13.0.96": "13", "libcudart.so.12.4.127": "12"},
+    {"libcudart.so.12.4.127": "12", "libcudart.so.13.0.96": "13"}])
+def test_runtime_loaded_under_another_name_is_reached_by_those_linked_with_it_only(
+        same, tmp_path, user, links):
+    for link, number in links.items():
+        (tmp_path / link).symlink_to(NUMBERED / f"libcudart.so.{number}")
+    run = same(sys.executable, "-c", REACHES, NUMBERED / f"libuser_of_{user}.so",
+               *(tmp_path / link for link in links), sim=False)
+    assert run.stdout == f"outcome: reached {user}\n"
 
 
 def test_recorder_alone_sees_the_drivers_functions(build, record):

@@ -43,6 +43,17 @@ def test_missing_driver_is_the_programs_own_affair(host):
     assert (run.code, run.stdout) == (bare.code, bare.stdout) == (77, "outcome: no driver\n")
     assert run.files == []
 
+def test_weak_names_are_there_and_say_that_there_is_no_cuda(host):
+    """Which nobody could tell without a call: a name that is exported is seen by all."""
+    if shutil.which("nvidia-smi"):
+        pytest.skip("this machine has a driver")
+    bare = host(PROGRAMS / "weak_names", preload=False, sim=False)
+    run = host(PROGRAMS / "weak_names", sim=False)
+    assert bare.stdout == "outcome: start -1\noutcome: allocation -1\noutcome: count -1\n"
+    assert run.stdout == "outcome: start 500\noutcome: allocation 302\noutcome: count -1\n"
+    assert (bare.code, run.code) == (0, 0)
+    assert run.lines_of_shim == [] and run.files == []
+
 def test_disabled_library_passes_everything_through(host, program):
     bare = host(program("scenario_3"), preload=False)
     run = host(program("scenario_3"), env={"GPUOOMSHIM_DISABLE": "1"})

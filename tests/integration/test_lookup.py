@@ -29,6 +29,13 @@ def test_foreign_function_of_the_same_name_is_left_alone(host):
     assert run.stdout == "outcome: foreign 4711\n"
 
 
+def test_names_are_found_where_they_are_without_the_library(same):
+    run = same(PROGRAMS / "lookup", "scopes", PROGRAMS / "liblookup_plugin.so")
+    assert "driver of a plugin: default 0 0 program 0 0 own 1 1\n" in run.stdout
+    assert "plugin sees 1\n" in run.stdout
+    assert "driver for all: default 1 0 program 1 0 own 1 1\n" in run.stdout
+
+
 def second_counts(run):
     counts = dict(line.split(": ")[1].split("=") for line in run.stderr.splitlines()
                   if line.startswith("second: "))

@@ -22,25 +22,15 @@ static CUresult allocate(CUdeviceptr *memory, size_t bytes, CUstream stream)
     return driver.mem_alloc(memory, bytes);
 }
 
-static take_function *find_take(const char *path)
-{
-    take_function *take;
-    void *library = dlopen(path, RTLD_NOW);
-
-    if (library == NULL)
-        exit(1);
-    *(void **)&take = dlsym(library, "stub_once_take");
-    return take;
-}
-
 int main(int count, char **words)
 {
     CUdeviceptr live, memory;
+    take_function *take;
 
     if (count < 3)
         return 1;
     open_device();
-    take_function *take = find_take(words[1]);
+    *(void **)&take = function_of(words[1], "stub_once_take");
     size_t at_start = free_bytes();
     MUST(driver.mem_alloc(&live, scaled(at_start, 12288)));
     outcome("asked", take(strcmp(words[2], "async") == 0 ? allocate_async : allocate, &memory,

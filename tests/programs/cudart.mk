@@ -2,6 +2,8 @@
 # device, a preload library that writes down look-ups, a host of two runtimes.
 cudart_driver := $(BUILD)/tests/cudart-driver/libcuda.so.1
 programs += $(cudart_driver) $(programs_dir)/libcudart_recorder.so $(programs_dir)/cudart_two
+cudart_numbered := $(BUILD)/tests/cudart-numbered
+programs += $(foreach n,12 13,$(cudart_numbered)/libcudart.so.$(n) $(cudart_numbered)/libuser_of_$(n).so)
 
 $(cudart_driver): tests/programs/cudart_driver.c
 	$(say) HOST $@
@@ -11,3 +13,12 @@ $(cudart_driver): tests/programs/cudart_driver.c
 $(programs_dir)/cudart_two: tests/programs/cudart_two.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -ldl
+
+# Runtimes of two versions that say which they are, and a user of each.
+$(cudart_numbered)/libcudart.so.%: tests/programs/cudart_numbered.c
+	$(say) HOST $@
+	$(quiet)$(build_host) -DNUMBER=$* -shared -fPIC -Wl,-soname,$(@F)
+
+$(cudart_numbered)/libuser_of_%.so: tests/programs/cudart_number_user.c $(cudart_numbered)/libcudart.so.%
+	$(say) HOST $@
+	$(quiet)$(build_host) -shared -fPIC -L$(@D) -l:libcudart.so.$* -Wl,-rpath,'$$ORIGIN'

@@ -9,6 +9,7 @@
 #ifndef HOST_H
 #define HOST_H
 
+#include <dlfcn.h>
 #include <gpuoomshim.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -72,6 +73,17 @@ static inline size_t scaled(size_t free_at_start, unsigned mib)
 {
     size_t blocks = free_at_start / (2 * MIB);
     return blocks * mib / 15872 * 2 * MIB;
+}
+
+/* The function of a library that stands for another; without it the program ends. */
+static inline void *function_of(const char *path, const char *name)
+{
+    void *library = dlopen(path, RTLD_NOW);
+    void *function = library ? dlsym(library, name) : NULL;
+
+    if (function == NULL)
+        exit(1);
+    return function;
 }
 
 /* What the shim knows of device 0, when it is there. */

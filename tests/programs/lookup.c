@@ -1,8 +1,9 @@
 /*
  * How pointers are looked up must stay as it is without the shim, and every
  * way to a hooked function must give one that works.  One question a run:
- *   lookup next-twice | next-open | self | abi | resolver-abi | per-thread | missing | foreign
- * LIBRARY
+ *   lookup next-twice | next-open | self | abi | resolver-abi | per-thread | missing
+ *   lookup foreign LIBRARY
+ *   lookup scopes LIBRARY     (liblookup_plugin.so)
  */
 #define LOAD_DLSYM
 #include <fcntl.h>
@@ -138,6 +139,40 @@ static int foreign(const char *path)
     return its == NULL || its() != 4711;
 }
 
+/* As a program that has a runtime inside and shows it to others. */
+__attribute__((visibility("default"))) int cudaMallocHost(void);
+int cudaMallocHost(void)
+{
+    return 4711;
+}
+
+static void tell_scopes(const char *when)
+{
+    void *program = dlopen(NULL, RTLD_NOW);
+
+    printf("outcome: %s: default %d %d program %d %d own %d %d\n", when,
+           dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") != NULL, dlsym(RTLD_DEFAULT, "cudaMalloc") != NULL,
+           dlsym(program, "cuMemAlloc_v2") != NULL, dlsym(program, "cudaMalloc") != NULL,
+           dlsym(RTLD_DEFAULT, "cudaMallocHost") == (void *)cudaMallocHost,
+           dlsym(program, "cudaMallocHost") == (void *)cudaMallocHost);
+}
+
+/* Whoever opens the driver for itself alone does not show it to the others. */
+static int scopes(const char *path)
+{
+    tell_scopes("nothing loaded");
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    int (*sees)(const char *) =
+        plugin == NULL ? NULL : (int (*)(const char *))dlsym(plugin, "lookup_plugin_sees");
+    if (sees == NULL)
+        return 1;
+    tell_scopes("driver of a plugin");
+    printf("outcome: plugin sees %d\n", sees("cuMemAlloc_v2"));
+    dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    tell_scopes("driver for all");
+    return 0;
+}
+
 int main(int count, char **words)
 {
     static const struct {
@@ -153,6 +188,8 @@ int main(int count, char **words)
 
     if (count == 3 && strcmp(words[1], "foreign") == 0)
         return foreign(words[2]);
+    if (count == 3 && strcmp(words[1], "scopes") == 0)
+        return scopes(words[2]);
     for (size_t i = 0; count == 2 && i < sizeof(questions) / sizeof(questions[0]); i++) {
         if (strcmp(words[1], questions[i].name) == 0)
             return questions[i].ask();

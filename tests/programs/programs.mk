@@ -23,11 +23,11 @@ cudart_link_dir ?= $(BUILD)/sim
 programs_dir := $(BUILD)/tests/programs
 
 programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(path))) \
-            $(runtime_hosts:%=$(programs_dir)/%.runtime) $(programs_dir)/lookup \
+            $(runtime_hosts:%=$(programs_dir)/%.runtime) $(programs_dir)/lookup $(programs_dir)/weak_names \
             $(stack_hosts:%=$(programs_dir)/%.linked) $(programs_dir)/stack_exceptions \
             $(programs_dir)/libstack_constructor.so $(programs_dir)/libstub_python.so \
             $(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so \
-            $(programs_dir)/libstub_free_threaded.so \
+            $(programs_dir)/libstub_free_threaded.so $(programs_dir)/liblookup_plugin.so \
             $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so
 
 build_host = mkdir -p $(@D) && $(CC) $(host_flags) -MMD -MP -MF $@.d -MT $@ -O0 \
@@ -64,6 +64,10 @@ $(programs_dir)/lookup: tests/programs/lookup.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -rdynamic -ldl
 
+$(programs_dir)/weak_names: tests/programs/weak_names.c
+	$(say) HOST $@
+	$(quiet)$(build_host)
+
 # Stand-ins that bear the names of the libraries they stand for.
 programs += $(programs_dir)/libc10_cuda.so $(programs_dir)/libc10_segments.so \
             $(programs_dir)/libc10_once.so $(programs_dir)/libcupy_once.so \
@@ -93,6 +97,10 @@ $(programs_dir)/libstub_free_threaded.so: tests/programs/stub_python.c
 $(programs_dir)/lib%.so: tests/programs/%.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -shared -fPIC -ldl
+
+$(programs_dir)/liblookup_plugin.so: tests/programs/lookup_plugin.c | $(link_deps_linked)
+	$(say) HOST $@
+	$(quiet)$(build_host) -shared -fPIC $(link_flags_linked) -ldl
 
 # Its constructor finds the program's function by name.
 $(programs_dir)/stack_dlopen.linked: LDFLAGS += -rdynamic

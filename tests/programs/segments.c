@@ -23,11 +23,7 @@ static void flush(void)
 
 static void find_grow(const char *path)
 {
-    void *library = dlopen(path, RTLD_NOW);
-
-    if (library == NULL)
-        exit(1);
-    *(void **)&grow = dlsym(library, "stub_segment_grow");
+    *(void **)&grow = function_of(path, "stub_segment_grow");
     functions = (struct stub_segment_driver){.create = driver.mem_create,
                                              .release = driver.mem_release,
                                              .map = driver.mem_map,

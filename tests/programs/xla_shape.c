@@ -16,27 +16,17 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-static take_function *find_take(const char *path)
-{
-    take_function *take;
-    void *library = dlopen(path, RTLD_NOW);
-
-    if (library == NULL)
-        exit(1);
-    *(void **)&take = dlsym(library, "stub_xla_take");
-    return take;
-}
-
 int main(int count, char **words)
 {
     CUdeviceptr live, memory = 0;
+    take_function *take;
     uint64_t fastest_us = UINT64_MAX;
     int refused = 0;
 
     if (count < 3)
         return 1;
     open_device();
-    take_function *take = find_take(words[1]);
+    *(void **)&take = function_of(words[1], "stub_xla_take");
     size_t at_start = free_bytes();
     MUST(driver.mem_alloc(&live, scaled(at_start, 4096)));
     for (int round = atoi(words[2]); round > 0; round--) {

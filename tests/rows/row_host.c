@@ -1,9 +1,9 @@
 /*
  * Calls every row of entrypoints.def, reached in one of the ways in which
- * programs reach it, against stand-ins that log.
+ * programs reach it (row_reach.c), against stand-ins that log.
  *
  *   rows.linked FOLDER        snapshots go to FOLDER
- *   rows.linked --list        the rows that this toolkit's headers know
+ *   rows.linked --list        the rows, and which of the driver's each of them comes to
  *
  * For each row and each of success, error 1 and error 2: the hook is ours, the
  * real function runs once with the same arguments and no other, its result and
@@ -18,115 +18,13 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "declarations.h"
 #include "row_abi.h"
 #include "row_plans.h"
-#include "rows.h"
+#include "row_table.h"
 
-enum row {
-#define DRIVER(symbol, base, version, suffix, role) ROW_##symbol,
-#include "../../src/cuda/entrypoints.def"
-    DRIVER_COUNT,
-    BEFORE_RUNTIME = DRIVER_COUNT - 1,
-#define RUNTIME(symbol, role) ROW_##symbol,
-#include "../../src/cuda/entrypoints.def"
-    ROW_COUNT
-};
-
-static const struct {
-    const char *symbol;
-    const char *role;
-    const char *base;
-    int version;
-    bool per_thread;
-} rows[] = {
-#define DRIVER(symbol, base, version, suffix, role)                                                \
-    {#symbol, #role, #base, version, sizeof(#suffix) > 1},
-#include "../../src/cuda/entrypoints.def"
-#define RUNTIME(symbol, role) {#symbol, #role, NULL, 0, false},
-#include "../../src/cuda/entrypoints.def"
-};
-
-static int row_of(const char *symbol)
-{
-    for (int row = 0; row < ROW_COUNT; row++)
-        if (strcmp(rows[row].symbol, symbol) == 0)
-            return row;
-    return -1;
-}
-
-/* --- reaching the functions --------------------------------------------------------------------
- */
-
-#define WORD_TYPE(n) uint64_t,
-typedef int (*any_function)(WORDS(WORD_TYPE) uint64_t);
-
-static any_function functions[ROW_COUNT];
-
-static void *must_find(void *library, const char *symbol)
-{
-    void *found = library != NULL ? dlsym(library, symbol) : NULL;
-
-    if (found == NULL) {
-        printf("no %s\n", symbol);
-        exit(1);
-    }
-    return found;
-}
-
-#if defined(LOAD_LINKED)
-
-static void *const linked[] = {
-#define DRIVER(symbol, base, version, suffix, role) (void *)symbol,
-#include "../../src/cuda/entrypoints.def"
-#define RUNTIME(symbol, role) (void *)symbol,
-#include "../../src/cuda/entrypoints.def"
-};
-
-#define FIRST_ROW 0
-#define LAST_ROW ROW_COUNT
-
-static void reach(void *driver)
-{
-    (void)driver;
-    memcpy(functions, linked, sizeof linked);
-}
-
-#elif defined(LOAD_DLSYM)
-
-#define FIRST_ROW 0
-#define LAST_ROW DRIVER_COUNT
-
-static void reach(void *driver)
-{
-    for (int row = 0; row < DRIVER_COUNT; row++)
-        functions[row] = (any_function)must_find(driver, rows[row].symbol);
-}
-
-#elif defined(LOAD_RESOLVER)
-
-#define FIRST_ROW 0
-#define LAST_ROW DRIVER_COUNT
-
-static void reach(void *driver)
-{
-    __typeof__(&cuGetProcAddress_v2) resolve = must_find(driver, "cuGetProcAddress_v2");
-    CUdriverProcAddressQueryResult status;
-
-    for (int row = 0; row < DRIVER_COUNT; row++) {
-        cuuint64_t flags = rows[row].per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
-                                                : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
-        resolve(rows[row].base, (void **)&functions[row], rows[row].version, flags, &status);
-    }
-}
-
-#endif
-
-/* --- one trial ---------------------------------------------------------------------------------
- */
+/* --- one trial ------------------------------------------------------------------------------- */
 
 static struct row_script *script, *runtime_script;
 static struct row_call *calls, *runtime_calls;
@@ -227,10 +125,20 @@ static void prepare(struct trial *trial, int row)
         set_parameter(trial, 2, CUDA_VERSION);
 }
 
+/* The row that a runtime's row comes to, or -1. */
+static int below_of(int row)
+{
+    const char *symbol = row_below(rows[row].symbol);
+
+    return symbol != NULL ? row_of(symbol) : -1;
+}
+
 static struct row_call *call_of(int row)
 {
     return row < DRIVER_COUNT ? &calls[row] : &runtime_calls[row - DRIVER_COUNT];
 }
+
+#define WORD_OF(n) w[n],
 
 static int call(const struct trial *trial)
 {
@@ -240,11 +148,33 @@ static int call(const struct trial *trial)
     memset(runtime_calls, 0, sizeof *runtime_calls * (ROW_COUNT - DRIVER_COUNT));
     *script = trial->script;
     *runtime_script = trial->script;
-#define WORD_OF(n) w[n],
     int result = functions[trial->row](WORDS(WORD_OF) w[15]);
     script->result = 0;
     script->row = -1;
     return result;
+}
+
+static __thread struct trial lower; /* what a runtime's row is to ask of the driver */
+
+static void call_lower(void)
+{
+    const uint64_t *w = lower.words;
+
+    lower.script.result = runtime_script->result;
+    *script = lower.script;
+    int result = functions[lower.row](WORDS(WORD_OF) w[15]);
+    if (result != lower.script.result)
+        wrong(lower.row, "returned %d to the runtime", result);
+}
+
+static void prepare_lower(struct trial *trial)
+{
+    int row = below_of(trial->row);
+
+    if (row < 0)
+        return;
+    prepare(&lower, row);
+    trial->script.below = call_lower;
 }
 
 static uint64_t mask_of(int row, int i)
@@ -280,20 +210,22 @@ static void check_arguments(const struct trial *trial)
             check_words(trial, i);
 }
 
-/* The library asks these itself, to know where and how much memory is; the runtime stand-in asks
- * for memory. */
+/* The library asks these itself, to know where and how much memory is. */
 static bool may_be_called(int row, int under_test)
 {
-    return row == under_test || row == ROW_cuDeviceGetMemPool ||
+    return row == under_test || row == below_of(under_test) || row == ROW_cuDeviceGetMemPool ||
            row == ROW_cuDeviceGetDefaultMemPool || row == ROW_cuMemGetInfo_v2 ||
-           row == ROW_cuDeviceTotalMem_v2 ||
-           (under_test >= DRIVER_COUNT && row == ROW_cuMemAlloc_v2);
+           row == ROW_cuDeviceTotalMem_v2;
 }
 
 static void check_counts(const struct trial *trial)
 {
+    int below = below_of(trial->row);
+
     if (call_of(trial->row)->count != 1)
         wrong(trial->row, "called the real function %d times", call_of(trial->row)->count);
+    if (below >= 0 && call_of(below)->count != 1)
+        wrong(trial->row, "%s was called %d times", rows[below].symbol, call_of(below)->count);
     for (int row = 0; row < ROW_COUNT; row++)
         if (!may_be_called(row, trial->row) && call_of(row)->count != 0)
             wrong(trial->row, "called %s", rows[row].symbol);
@@ -433,15 +365,30 @@ static void clear_up(const struct row_plan *plan)
         run_silently("cuMemRelease", 0, plan->handle, 0);
 }
 
+/* The runtime tells its caller what the driver has told it. */
+static uint64_t expect_address_from_below(struct trial *trial, const struct row_plan *plan)
+{
+    uint64_t address = expect_address(&lower, plan);
+
+    if (plan->place == ROW_OUT) {
+        trial->script.writes[0].to = (uint64_t *)trial->buffers[0];
+        trial->script.writes[0].value = address;
+    }
+    return address;
+}
+
 static void try_making(struct trial *trial, const struct row_plan *plan)
 {
+    bool is_runtimes = trial->row >= DRIVER_COUNT;
+
     lay_out(plan);
-    uint64_t address = expect_address(trial, plan);
+    uint64_t address =
+        is_runtimes ? expect_address_from_below(trial, plan) : expect_address(trial, plan);
     try(trial, 0);
     if (plan->frees == NULL)
         return;
     if (adds_node(plan->makes))
-        launch_graph(graph_of_node(trial));
+        launch_graph(graph_of_node(is_runtimes ? &lower : trial));
     snapshot(trial->row, "made");
     free_silently(plan, address);
     clear_up(plan);
@@ -483,7 +430,8 @@ static void try_ending(struct trial *trial, uint64_t context)
 static void try_success(struct trial *trial)
 {
     const char *symbol = rows[trial->row].symbol;
-    const struct row_plan *making = row_plan_making(symbol);
+    const char *below = row_below(symbol);
+    const struct row_plan *making = row_plan_making(below != NULL ? below : symbol);
     const struct row_plan *freeing = row_plan_freeing(symbol);
 
     if (making != NULL)
@@ -510,6 +458,7 @@ static void *run(void *arg)
 
     go_on_to_other_work();
     prepare(&trial, row);
+    prepare_lower(&trial);
     try(&trial, 1);
     try(&trial, 2);
     try_success(&trial);
@@ -546,8 +495,11 @@ static void run_row(int row)
 int main(int count, char **words)
 {
     if (count == 2 && strcmp(words[1], "--list") == 0) {
-        for (int row = FIRST_ROW; row < LAST_ROW; row++)
-            printf("%s %s\n", rows[row].symbol, rows[row].role);
+        for (int row = 0; row < reached_count; row++) {
+            const char *below = row_below(rows[row].symbol);
+            printf("%s %s %s\n", rows[row].symbol, rows[row].role,
+                   below != NULL ? below : rows[row].symbol);
+        }
         return 0;
     }
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -559,7 +511,7 @@ int main(int count, char **words)
     runtime_calls = must_find(runtime, "runtime_calls");
     reach(driver);
     functions[ROW_cuInit](WORDS(ZERO) 0);
-    for (int row = FIRST_ROW; row < LAST_ROW; row++)
+    for (int row = 0; row < reached_count; row++)
         run_row(row);
     return 0;
 }

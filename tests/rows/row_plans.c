@@ -3,6 +3,8 @@
 #include <cuda.h>
 #include <string.h>
 
+#include "../../src/cuda/newer.h"
+
 /* The number of a handle, where a parameter gives it: the fourth of cuMemMap (row_host.c). */
 #define HANDLE 0x4000
 
@@ -73,6 +75,46 @@ const struct row_plan *row_plan_freeing(const char *symbol)
     return NULL;
 }
 
+static const struct {
+    const char *runtime;
+    const char *driver;
+} below[] = {
+    {"cudaMalloc", "cuMemAlloc_v2"},
+    {"cudaMallocPitch", "cuMemAllocPitch_v2"},
+    {"cudaMalloc3D", "cuMemAllocPitch_v2"},
+    {"cudaMallocManaged", "cuMemAllocManaged"},
+    {"cudaMallocArray", "cuArray3DCreate_v2"},
+    {"cudaMalloc3DArray", "cuArray3DCreate_v2"},
+    {"cudaMallocMipmappedArray", "cuMipmappedArrayCreate"},
+    {"cudaMallocHost", "cuMemAllocHost_v2"},
+    {"cudaHostAlloc", "cuMemHostAlloc"},
+    {"cudaHostRegister", "cuMemHostRegister_v2"},
+    {"cudaMallocAsync", "cuMemAllocAsync"},
+    {"cudaMallocAsync_ptsz", "cuMemAllocAsync_ptsz"},
+    {"cudaMallocFromPoolAsync", "cuMemAllocFromPoolAsync"},
+    {"cudaMallocFromPoolAsync_ptsz", "cuMemAllocFromPoolAsync_ptsz"},
+    {"cudaMemPoolCreate", "cuMemPoolCreate"},
+    {"cudaMemPoolImportFromShareableHandle", "cuMemPoolImportFromShareableHandle"},
+    {"cudaMemPoolImportPointer", "cuMemPoolImportPointer"},
+    {"cudaIpcOpenMemHandle", "cuIpcOpenMemHandle_v2"},
+    {"cudaImportExternalMemory", "cuImportExternalMemory"},
+    {"cudaExternalMemoryGetMappedBuffer", "cuExternalMemoryGetMappedBuffer"},
+    {"cudaExternalMemoryGetMappedMipmappedArray", "cuExternalMemoryGetMappedMipmappedArray"},
+    {"cudaGraphAddMemAllocNode", "cuGraphAddMemAllocNode"},
+    {"cudaGetDriverEntryPoint", "cuGetProcAddress_v2"},
+    {"cudaGetDriverEntryPoint_ptsz", "cuGetProcAddress_v2"},
+    {"cudaGetDriverEntryPointByVersion", "cuGetProcAddress_v2"},
+    {"cudaGetDriverEntryPointByVersion_ptsz", "cuGetProcAddress_v2"},
+};
+
+const char *row_below(const char *symbol)
+{
+    for (size_t i = 0; i < sizeof below / sizeof below[0]; i++)
+        if (strcmp(below[i].runtime, symbol) == 0)
+            return below[i].driver;
+    return NULL;
+}
+
 /* Primary contexts are named by their device: here the second argument of their retaining. */
 uint64_t row_ends_context(const char *symbol)
 {
@@ -100,7 +142,6 @@ static bool is_node_call(const char *symbol)
     return strncmp(symbol, "cuGraphAddNode", 14) == 0;
 }
 
-#if CUDA_VERSION >= 12020
 /* The last parameter: the fifth of the first ABI, the sixth of later ones. */
 static CUgraphNodeParams *node_params(const char *symbol, unsigned char buffers[][ROW_BUFFER_BYTES])
 {
@@ -119,19 +160,6 @@ static uint64_t *node_address(const char *symbol, unsigned char buffers[][ROW_BU
 {
     return (uint64_t *)&node_params(symbol, buffers)->alloc.dptr;
 }
-#else
-static void dress_node(const char *symbol, unsigned char buffers[][ROW_BUFFER_BYTES])
-{
-    (void)symbol;
-    (void)buffers;
-}
-
-static uint64_t *node_address(const char *symbol, unsigned char buffers[][ROW_BUFFER_BYTES])
-{
-    (void)symbol;
-    return (uint64_t *)buffers[0];
-}
-#endif
 
 /* 64 by 10 texels (and 3 deep) of two halves, in the ABI of the row. */
 static void dress_array(const char *symbol, unsigned char *buffer)
@@ -168,10 +196,8 @@ void row_dress(const char *symbol, unsigned char buffers[][ROW_BUFFER_BYTES])
         strcpy((char *)buffers[0], "cuMemAlloc");
     else if (strncmp(symbol, "cuMemAllocPitch", 15) == 0)
         *(unsigned int *)buffers[1] = 512; /* bytes in a row, as the driver would write them */
-#if CUDA_VERSION >= 12010
     else if (strcmp(symbol, "cuMulticastCreate") == 0)
         ((CUmulticastObjectProp *)buffers[1])->size = 5000;
-#endif
 }
 
 uint64_t *row_out_parameter(const struct row_plan *plan, unsigned char buffers[][ROW_BUFFER_BYTES])

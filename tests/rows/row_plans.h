@@ -29,6 +29,9 @@ struct row_plan {
 const struct row_plan *row_plan_making(const char *symbol);
 const struct row_plan *row_plan_freeing(const char *symbol);
 
+/* The function of the driver that a runtime's function comes to; NULL for the driver's own. */
+const char *row_below(const char *symbol);
+
 /* Calls that end all that was allocated in a context: their first argument, 0 for other rows. */
 uint64_t row_ends_context(const char *symbol);
 

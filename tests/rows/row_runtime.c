@@ -1,10 +1,8 @@
 /*
  * A libcudart.so.13 that does nothing but log, like row_driver.c, and whose
- * every function asks the driver for ROW_RUNTIME_BYTES on the way, as the library
- * sees the name that the programmer wrote only through the driver.
+ * every function calls the driver's on the way, with what the host makes ready
+ * for that: the library sees the name that the programmer wrote only through it.
  */
-#include <cuda.h>
-
 #include "declarations.h"
 #include "rows.h"
 
@@ -21,12 +19,10 @@ EXPORT struct row_call runtime_calls[ROW_COUNT];
 
 static int answer(int row, const uint64_t *words)
 {
-    CUdeviceptr unused = 0;
-
     row_call_note(&runtime_calls[row], &runtime_script, words, true);
-    if (runtime_script.result == CUDA_ERROR_OUT_OF_MEMORY)
-        cuMemAlloc_v2(&unused, ROW_RUNTIME_BYTES);
-    for (int i = 0; runtime_script.result == CUDA_SUCCESS && i < WRITE_MAX; i++)
+    if (runtime_script.below != NULL)
+        runtime_script.below();
+    for (int i = 0; runtime_script.result == 0 && i < WRITE_MAX; i++)
         if (runtime_script.writes[i].to != NULL)
             *runtime_script.writes[i].to = runtime_script.writes[i].value;
     return runtime_script.result;

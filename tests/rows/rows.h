@@ -31,13 +31,13 @@ extern const struct row_signature row_signatures[];
 #define ROW_CONTEXT 0x51000
 #define ROW_GRAPH 0x60800 /* into which whatever is captured goes */
 #define ROW_IMPORTED_BYTES 0x51515
-#define ROW_RUNTIME_BYTES 4711
 
 /* What the stand-ins do; each exports one as `row_script`. */
 #define WRITE_MAX 2
 struct row_script {
-    int row;    /* the one under test: the only one that writes */
-    int result; /* of every row */
+    int row;             /* the one under test: the only one that writes */
+    int result;          /* of every row */
+    void (*below)(void); /* what the runtime asks of the driver on the way; NULL: nothing */
     /* The word that points to a structure that travels so, and its size; 0 bytes: there is none. */
     int structure_slot;
     unsigned structure_bytes;

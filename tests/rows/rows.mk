@@ -25,19 +25,19 @@ $(rows_dir)/libcuda.so.1: $(rows_dir)/row_driver.o
 	$(say) LINK $@
 	$(quiet)$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic -o $@ $< $(LDFLAGS)
 
-$(rows_dir)/libcudart.so.13: $(rows_dir)/row_runtime.o $(rows_dir)/libcuda.so.1
+$(rows_dir)/libcudart.so.13: $(rows_dir)/row_runtime.o
 	$(say) LINK $@
 	$(quiet)$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^ $(LDFLAGS)
 
-$(rows_dir)/row_host.%.o: tests/rows/row_host.c
+$(rows_dir)/row_reach.%.o: tests/rows/row_reach.c
 	$(say) HOST $@
 	$(quiet)mkdir -p $(@D) && $(CC) $(rows_flags) $(load_flag_$*) -c -o $@ $<
 
 rows_link = $(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(LDFLAGS) $(filter %.so.1 %.so.13,$^) -ldl -lpthread
 
 $(rows_dir)/rows.linked: $(rows_dir)/libcuda.so.1 $(rows_dir)/libcudart.so.13
-$(rows_hosts): $(rows_dir)/rows.%: $(rows_dir)/row_host.%.o $(rows_dir)/row_plans.o \
-    $(rows_dir)/signatures.o | $(rows_dir)/libcudart.so.13
+$(rows_hosts): $(rows_dir)/rows.%: $(rows_dir)/row_host.o $(rows_dir)/row_reach.%.o \
+    $(rows_dir)/row_plans.o $(rows_dir)/signatures.o | $(rows_dir)/libcuda.so.1 $(rows_dir)/libcudart.so.13
 	$(say) LINK $@
 	$(quiet)$(rows_link)
 
@@ -49,8 +49,8 @@ $(rows_dir)/stories: $(rows_dir)/stories.o $(rows_dir)/libcuda.so.1
 rows_inside = $(CC) $(CFLAGS) $(SANITIZE) -rdynamic -o $@ $(filter %.o,$^) $(archive) $(LDFLAGS) \
               $(filter %.so.1 %.so.13,$^) -ldl -lpthread
 
-$(rows_dir)/rows.inside: $(rows_dir)/row_host.linked.o $(rows_dir)/row_plans.o \
-    $(rows_dir)/signatures.o $(rows_dir)/libcuda.so.1 $(rows_dir)/libcudart.so.13
+$(rows_dir)/rows.inside: $(rows_dir)/row_host.o $(rows_dir)/row_reach.linked.o \
+    $(rows_dir)/row_plans.o $(rows_dir)/signatures.o $(rows_dir)/libcuda.so.1 $(rows_dir)/libcudart.so.13
 $(rows_dir)/stories.inside: $(rows_dir)/stories.o $(rows_dir)/libcuda.so.1
 $(rows_dir)/rows.inside $(rows_dir)/stories.inside: $(inside_objects) $(archive)
 	$(say) LINK $@

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../src/cuda/newer.h"
 #include "rows.h"
 
 enum row {
@@ -221,7 +222,6 @@ static void memory_that_an_array_shows_outlives_its_handle(void)
     look("array.destroyed");
 }
 
-#if CUDA_VERSION >= 12020
 static void node_that_frees_ends_the_record(void)
 {
     CUgraph graph = (CUgraph)(uintptr_t)0x81000, other = (CUgraph)(uintptr_t)0x82000;
@@ -243,9 +243,7 @@ static void node_that_frees_ends_the_record(void)
     launch(other);
     look("node.frees");
 }
-#endif
 
-#if CUDA_VERSION >= 12040
 static void memory_of_a_green_context_ends_with_the_primary_one(void)
 {
     CUgreenCtx green = NULL;
@@ -263,7 +261,6 @@ static void memory_of_a_green_context_ends_with_the_primary_one(void)
     cuDevicePrimaryCtxRelease_v2(0);
     look("green.primary-released");
 }
-#endif
 
 int main(int count, char **words)
 {
@@ -278,11 +275,7 @@ int main(int count, char **words)
     memory_allocated_while_capturing_is_there_when_the_graph_is_launched();
     handle_imported_here_and_known_keeps_its_bytes();
     memory_that_an_array_shows_outlives_its_handle();
-#if CUDA_VERSION >= 12020
     node_that_frees_ends_the_record();
-#endif
-#if CUDA_VERSION >= 12040
     memory_of_a_green_context_ends_with_the_primary_one();
-#endif
     return 0;
 }

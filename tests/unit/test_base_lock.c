@@ -134,6 +134,29 @@ static void a_sleeping_waiter_is_woken(void **state)
     assert_int_equal(lock.word, 0);
 }
 
+/* As if a waiter had come between a release and its look at the waiters: nobody wakes it. */
+static void wake_nobody(uint32_t *word, int count)
+{
+    (void)word;
+    (void)count;
+}
+
+static void a_waiter_that_nobody_wakes_does_not_sleep_for_ever(void **state)
+{
+    struct gos_os os = gos_os;
+    pthread_t holder;
+
+    (void)state;
+    gos_os.futex_wake = wake_nobody;
+    holder = start_holder();
+    gos_lock_acquire(&lock);
+    gos_lock_release(&lock);
+    pthread_join(holder, NULL);
+    gos_os = os;
+    assert_int_equal(lock.word, 0);
+    assert_int_equal(lock.waiters, 0);
+}
+
 static int child_takes_lock(void)
 {
     if (gos_lock_try(&lock))
@@ -201,6 +224,7 @@ int main(void)
         cmocka_unit_test(waiting_ends_when_the_time_is_up),
         cmocka_unit_test(waiting_ends_early_when_the_lock_becomes_free),
         cmocka_unit_test(a_sleeping_waiter_is_woken),
+        cmocka_unit_test(a_waiter_that_nobody_wakes_does_not_sleep_for_ever),
         cmocka_unit_test(a_lock_held_elsewhere_at_the_fork_can_be_reset_in_the_child),
         cmocka_unit_test(locks_in_order_leave_the_fuse_whole),
         cmocka_unit_test(a_lock_out_of_order_trips_the_fuse),
