@@ -165,3 +165,10 @@ def test_load_that_is_repeated_is_the_same_call(host, program, how, symbol):
     run = host(program("regress_load_options"), how, env={"GPUSIM_FAIL": f"{symbol}:2:1"})
     assert run.report.outcome == "recovered"
     assert "outcome: load 0\noutcome: log of 7: loaded\n" in run.stdout
+
+
+def test_load_that_is_repeated_writes_to_no_constant(host, program):
+    run = host(program("regress_load_options"), "constant",
+               env={"GPUSIM_FAIL": "cuModuleLoadDataEx:2:1"})
+    assert run.report.outcome == "recovered"
+    assert "outcome: load 0\n" in run.stdout
