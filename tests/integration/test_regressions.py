@@ -17,6 +17,11 @@ def test_physical_memory_had_at_the_second_attempt_ends_the_episode(same, progra
     assert run.report.outcome == "recovered-by-caller"
 
 
+def test_other_memory_in_place_of_physical_memory_ends_the_episode(same, program):
+    run = same(program("regress_physical_again"), "otherwise")
+    assert run.report.outcome == "recovered-by-caller"
+
+
 @pytest.mark.parametrize("microseconds", range(20000, 60000, 5700))
 def test_exit_in_a_signal_handler_ends_the_program(same, microseconds):
     same(PROGRAMS / "regress_exit_in_handler.linked", str(microseconds),
