@@ -49,6 +49,12 @@ def test_driver_that_was_closed_and_opened_elsewhere_is_used(same):
     assert "found without a driver 0\n" in run.stdout
 
 
+def test_driver_that_was_closed_is_not_asked_at_exit(host):
+    run = host(PROGRAMS / "regress_driver_closed.dlsym", env={"GPUOOMSHIM_EXIT_REPORT": "1"})
+    assert (run.code, run.stdout) == (0, "outcome: closed 0\n"), run.stderr
+    assert "GPUs (no CUDA driver is loaded)" in run.report.json["incomplete"]
+
+
 def test_stream_that_never_ends_is_waited_for_once(same, program):
     same(program("regress_endless_stream"), env={"GPUOOMSHIM_RETRY_BUDGET": "2s"})
 
