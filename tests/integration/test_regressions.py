@@ -143,6 +143,12 @@ def test_capture_that_begins_during_the_retry_is_not_ended_by_it(host, program, 
     assert run.stdout.count("outcome") == 2
 
 
+def test_capture_of_a_stream_with_pending_frees_is_not_ended_by_recovery(host, program):
+    run = host(program("regress_capture_after_free"),
+               env={"GPUSIM_CALL_TIME": "500", "GPUOOMSHIM_STACK": "off"})
+    assert run.stdout == "outcome: end of capture 0\n", run.stderr
+
+
 def test_default_stream_of_one_thread_is_captured_and_that_of_another_is_not(same, program):
     run = same(program("regress_capture_ends"), "thread")
     assert run.told("live_bytes") == [8 * MIB]
