@@ -49,6 +49,11 @@ def test_driver_that_was_closed_and_opened_elsewhere_is_used(same):
     assert "found without a driver 0\n" in run.stdout
 
 
+def test_limit_is_told_by_an_nvml_that_was_opened_again(host):
+    run = host(PROGRAMS / "regress_nvml_reopened.dlsym", env={"GPUOOMSHIM_LIMIT": "0:8GiB"})
+    assert run.stdout == "outcome: 8792 and then 8792\n", run.stderr
+
+
 def test_driver_that_was_closed_is_not_asked_at_exit(host):
     run = host(PROGRAMS / "regress_driver_closed.dlsym", env={"GPUOOMSHIM_EXIT_REPORT": "1"})
     assert (run.code, run.stdout) == (0, "outcome: closed 0\n"), run.stderr
