@@ -131,6 +131,15 @@ static void forget_if_unloaded(void)
     gos_driver_replaced();
 }
 
+void gos_entrypoint_check_driver(void)
+{
+    void *address = atomic_load_explicit(&residence, memory_order_acquire);
+    const struct gos_module *module = address ? gos_module_of((uintptr_t)address) : NULL;
+
+    if (module && !gos_module_is_loaded(module))
+        forget_if_unloaded();
+}
+
 static void offer(enum gos_entrypoint entry, void *real)
 {
     void *none = NULL;

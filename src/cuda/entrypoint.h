@@ -68,6 +68,9 @@ static inline void *gos_entrypoint_real(enum gos_entrypoint entry)
  */
 int gos_entrypoint_of_pointer(const void *pointer);
 
+/* The modules are as they are now; if the driver is not among them, it is not called again. */
+void gos_entrypoint_check_driver(void);
+
 /* Remember what the host's own look-up of this row found; the first one stays. */
 void gos_entrypoint_offer(enum gos_entrypoint entry, void *real);
 

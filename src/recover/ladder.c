@@ -94,7 +94,7 @@ void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diag
     *ladder = (struct gos_ladder){
         .diagnosis = diagnosis,
         .deadline_ns = gos_os.monotonic_ns() + (budget_ns > spent_ns ? budget_ns - spent_ns : 0),
-        .free_bytes = gos_driver_free_bytes(),
+        .free_bytes = *reason ? 0 : gos_driver_free_bytes(), /* a forked child must not ask */
         .closed = *reason != NULL,
     };
     ladder->flush_first = !*reason && is_flush_first(ladder);

@@ -49,8 +49,8 @@ struct gos_ladder {
 
 /*
  * The gate.  Always gives a usable ladder; when nothing may be tried at all it
- * is closed and *reason says why in words for the report, else NULL.  Of
- * GPUOOMSHIM_RETRY_BUDGET, spent_ns have gone by already.
+ * is closed, without a call of the driver, and *reason says why in words for
+ * the report, else NULL.  Of GPUOOMSHIM_RETRY_BUDGET, spent_ns have gone by already.
  */
 void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diagnosis,
                      uint64_t spent_ns, const char **reason);

@@ -13,7 +13,7 @@
 #define FIRST_NAP_NS 20000u
 #define LONGEST_NAP_NS 2000000u
 
-/* What no driver call here answers: the stream, or its context, is no more. */
+/* What no driver call here answers: the stream, or its context, is no more, or is captured. */
 #define GONE CUDA_ERROR_NOT_FOUND
 
 static bool concerns(const struct gos_diagnosis *diagnosis,
@@ -232,7 +232,7 @@ static void note(struct gos_step_record *record, CUresult result)
     if (result == CUDA_SUCCESS)
         return;
     if (result == GONE) {
-        record->reason = "a stream was destroyed meanwhile";
+        record->reason = "a stream was destroyed or captured meanwhile";
     } else if (result == CUDA_ERROR_NOT_READY) {
         record->result = "timed out";
         record->reason = "a stream did not finish in time";

@@ -114,7 +114,8 @@ static void end_story(struct gos_call *call, CUresult result)
     else if (call->shared)
         gos_episode_recovered();
     else if (is_owned(call))
-        gos_episode_closed_by(call->bytes, gos_entrypoint_name((enum gos_entrypoint)call->entry));
+        gos_episode_closed_by(call->bytes, (enum gos_kind)call->kind,
+                              gos_entrypoint_name((enum gos_entrypoint)call->entry));
     call->failure = NULL;
 }
 

@@ -1,7 +1,8 @@
 /*
  * The one call by which libraries go.  What is remembered by address, stacks
  * above all, would otherwise be taken for that of the next library that is
- * loaded at the same place; and an interpreter that is gone would be called.
+ * loaded at the same place; and an interpreter or a driver that is gone would be
+ * called.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 
 #include "../base/module.h"
 #include "../base/thread.h"
+#include "../cuda/entrypoint.h"
 #include "../track/python_frames.h"
 #include "behind.h"
 #include "state.h"
@@ -30,6 +32,7 @@ static int close_watched(dlclose_function *real, void *handle)
 
     gos_thread.depth++;
     gos_module_refresh();
+    gos_entrypoint_check_driver();
     gos_python_unload_end();
     gos_thread.depth--;
     errno = saved;

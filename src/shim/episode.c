@@ -262,6 +262,12 @@ static void close_by(uint64_t bytes, const char *entry)
     end_as(take_kept(FATE_SURVIVED), FATE_SURVIVED);
 }
 
+/* Address space is no memory; only who failed to get some has got it now. */
+static bool says_nothing(enum gos_kind kind)
+{
+    return kind == GOS_KIND_ADDRESS && episode.last.kind != GOS_KIND_ADDRESS;
+}
+
 /*
  * Something much smaller that fits says nothing about the failed request; half
  * of it does: callers that shrink their request settle in that range.
@@ -269,12 +275,14 @@ static void close_by(uint64_t bytes, const char *entry)
  * A segment is made of several pieces of physical memory, and mapped when it has
  * them all [torch's source]: one piece says nothing before that.
  */
-void gos_episode_closed_by(uint64_t bytes, const char *entry)
+void gos_episode_closed_by(uint64_t bytes, enum gos_kind kind, const char *entry)
 {
+    if (says_nothing(kind))
+        return;
     episode.went_on = true;
     if (bytes < episode.last.bytes / 2)
         return;
-    if (episode.last.kind == GOS_KIND_PHYSICAL) {
+    if (episode.last.kind == GOS_KIND_PHYSICAL && kind == GOS_KIND_PHYSICAL) {
         episode.made_bytes = bytes;
         episode.made_entry = entry;
         return;

@@ -35,9 +35,9 @@ extern __thread uint32_t gos_episode_open __attribute__((tls_model("initial-exec
 
 /*
  * With one open: the caller's own allocation of so many bytes, by that entry point, succeeded.
- * Physical memory closes it only when it is mapped.
+ * Physical memory that follows a failure to get some closes it only when it is mapped.
  */
-void gos_episode_closed_by(uint64_t bytes, const char *entry);
+void gos_episode_closed_by(uint64_t bytes, enum gos_kind kind, const char *entry);
 /* With one open: this thread has mapped physical memory. */
 void gos_episode_mapped(void);
 

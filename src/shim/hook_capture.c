@@ -21,11 +21,24 @@ static CUstream own(CUstream stream)
     return stream ? stream : CU_STREAM_PER_THREAD;
 }
 
+/*
+ * On the books before the driver captures: whoever is about to hand it the
+ * stream for us either sees that, or is waited for.  A capture is lost by a
+ * query of its stream, in whatever mode.
+ */
+static void begins(CUstream stream)
+{
+    if (!gos_shim_active())
+        return;
+    gos_capture_began(number(stream), gos_place_context_of_stream(number(stream)));
+    gos_stream_use_wait(number(stream));
+}
+
 /* Into a graph that the host has already. */
 static CUresult began_in_graph(CUresult result, CUstream stream)
 {
-    if (result == CUDA_SUCCESS && gos_shim_active())
-        gos_capture_began(number(stream), gos_place_context_of_stream(number(stream)));
+    if (result != CUDA_SUCCESS && gos_shim_active())
+        gos_capture_ended(number(stream));
     return result;
 }
 
@@ -105,21 +118,25 @@ CUresult CUDAAPI cuStreamDestroy(CUstream hStream)
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream)
 {
+    begins(hStream);
     return began(GOS_REAL(cuStreamBeginCapture)(hStream), hStream);
 }
 
 CUresult CUDAAPI cuStreamBeginCapture_ptsz(CUstream hStream)
 {
+    begins(own(hStream));
     return began(GOS_REAL(cuStreamBeginCapture_ptsz)(hStream), own(hStream));
 }
 
 CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
+    begins(hStream);
     return began(GOS_REAL(cuStreamBeginCapture_v2)(hStream, mode), hStream);
 }
 
 CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode)
 {
+    begins(own(hStream));
     return began(GOS_REAL(cuStreamBeginCapture_v2_ptsz)(hStream, mode), own(hStream));
 }
 
@@ -128,6 +145,7 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
                                              const CUgraphEdgeData *dependencyData,
                                              size_t numDependencies, CUstreamCaptureMode mode)
 {
+    begins(hStream);
     return began_in_graph(GOS_REAL(cuStreamBeginCaptureToGraph)(
                               hStream, hGraph, dependencies, dependencyData, numDependencies, mode),
                           hStream);
@@ -138,6 +156,7 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGra
                                                   const CUgraphEdgeData *dependencyData,
                                                   size_t numDependencies, CUstreamCaptureMode mode)
 {
+    begins(own(hStream));
     return began_in_graph(GOS_REAL(cuStreamBeginCaptureToGraph_ptsz)(
                               hStream, hGraph, dependencies, dependencyData, numDependencies, mode),
                           own(hStream));
@@ -146,6 +165,7 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGra
 CUresult CUDAAPI cuStreamBeginCaptureToCig(CUstream hStream,
                                            CUstreamCigCaptureParams *streamCigCaptureParams)
 {
+    begins(hStream);
     return began(GOS_REAL(cuStreamBeginCaptureToCig)(hStream, streamCigCaptureParams), hStream);
 }
 
@@ -157,6 +177,7 @@ CUresult CUDAAPI cuStreamEndCaptureToCig(CUstream hStream)
 CUresult CUDAAPI cuStreamBeginCaptureToCig_ptsz(CUstream hStream,
                                                 CUstreamCigCaptureParams *streamCigCaptureParams)
 {
+    begins(own(hStream));
     return began(GOS_REAL(cuStreamBeginCaptureToCig_ptsz)(hStream, streamCigCaptureParams),
                  own(hStream));
 }
@@ -171,6 +192,7 @@ CUresult CUDAAPI cuStreamBeginRecaptureToGraph(CUstream hStream, CUstreamCapture
                                                CUgraphRecaptureCallback callbackFunc,
                                                void *userData)
 {
+    begins(hStream);
     return began_in_graph(
         GOS_REAL(cuStreamBeginRecaptureToGraph)(hStream, mode, hGraph, callbackFunc, userData),
         hStream);
@@ -181,6 +203,7 @@ CUresult CUDAAPI cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCa
                                                     CUgraphRecaptureCallback callbackFunc,
                                                     void *userData)
 {
+    begins(own(hStream));
     return began_in_graph(
         GOS_REAL(cuStreamBeginRecaptureToGraph_ptsz)(hStream, mode, hGraph, callbackFunc, userData),
         own(hStream));

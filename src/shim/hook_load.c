@@ -8,7 +8,7 @@
 /*
  * Some values of the compiler's options are answers, too: the size of a log's
  * buffer becomes the length of the log.  So that each attempt is the same call,
- * they are put back before the next.
+ * they are put back before the next; only those, for the others may be constants.
  */
 #define OPTION_MAX 64 /* cuda.h has fewer */
 
@@ -29,7 +29,8 @@ static void keep(struct values *values, void **at, unsigned int count)
 static void put_back(const struct values *values)
 {
     for (unsigned int i = 0; i < values->count; i++)
-        values->at[i] = values->given[i];
+        if (values->at[i] != values->given[i])
+            values->at[i] = values->given[i];
 }
 
 #define WATCHED_OPTIONS(at, count, symbol, parameters, arguments)                                  \

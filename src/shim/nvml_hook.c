@@ -23,6 +23,7 @@ typedef int memory_v2(void *device, struct gos_nvml_memory_v2 *memory);
 
 static _Atomic(memory_v1 *) real_v1;
 static _Atomic(memory_v2 *) real_v2;
+static _Atomic(const void *) newest; /* of the two; the other may be of an NVML that was closed */
 
 /* --- which device ----------------------------------------------------------------------------- */
 
@@ -41,12 +42,8 @@ static uint64_t common_limit(void)
 /* A function of the NVML that the host uses. */
 static uintptr_t nvmls(const char *name)
 {
-    const void *known = (const void *)(uintptr_t)atomic_load(&real_v1);
-    const struct gos_module *module;
+    const struct gos_module *module = gos_module_of((uintptr_t)atomic_load(&newest));
 
-    if (!known)
-        known = (const void *)(uintptr_t)atomic_load(&real_v2);
-    module = gos_module_of((uintptr_t)known);
     return module ? gos_module_symbol(module, name) : 0;
 }
 
@@ -214,6 +211,7 @@ void *gos_nvml_hook_substitute(const char *name, void *found)
 {
     if (!found || !is_nvmls(found))
         return found;
+    atomic_store(&newest, found);
     if (strcmp(name, NAME_V1) == 0) {
         atomic_store(&real_v1, (memory_v1 *)(uintptr_t)found);
         return (void *)(uintptr_t)shrunk_v1;

@@ -83,8 +83,8 @@ static void begin(uint64_t stream, uint64_t context)
         captures[row].stream = stream;
         captures[row].context = context;
         captures[row].thread = owner_of(stream);
-        captures[row].graph = 0;
-        captures[row].count++;
+        if (captures[row].count++ == 0) /* else it is about to be refused */
+            captures[row].graph = 0;
     }
     change_total(1);
 }

@@ -15,7 +15,10 @@
 /* Captures that are known by their stream; more are only counted. */
 #define GOS_CAPTURE_MAX 256
 
-/* The stream as the driver's default ABI takes it; the context is that of the stream. */
+/*
+ * The stream as the driver's default ABI takes it; the context is that of the
+ * stream.  Said before the driver is asked; if it refuses, the capture has ended.
+ */
 void gos_capture_began(uint64_t stream, uint64_t context);
 /* False for a capture whose beginning we did not see. */
 bool gos_capture_ended(uint64_t stream);

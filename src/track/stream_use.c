@@ -5,6 +5,7 @@
 
 #include "../base/os.h"
 #include "../base/thread.h"
+#include "capture.h"
 #include "pending.h"
 
 #define NAP_NS 20000u
@@ -29,7 +30,7 @@ int gos_stream_use_begin(uint64_t stream)
     int use = claim(stream);
 
     atomic_thread_fence(memory_order_seq_cst);
-    if (use < 0 || gos_pending_knows(stream))
+    if (use < 0 || (gos_pending_knows(stream) && !gos_capture_has(stream)))
         return use;
     gos_stream_use_end(use);
     return -1;

@@ -17,6 +17,11 @@ def test_physical_memory_had_at_the_second_attempt_ends_the_episode(same, progra
     assert run.report.outcome == "recovered-by-caller"
 
 
+def test_other_memory_in_place_of_physical_memory_ends_the_episode(same, program):
+    run = same(program("regress_physical_again"), "otherwise")
+    assert run.report.outcome == "recovered-by-caller"
+
+
 @pytest.mark.parametrize("microseconds", range(20000, 60000, 5700))
 def test_exit_in_a_signal_handler_ends_the_program(same, microseconds):
     same(PROGRAMS / "regress_exit_in_handler.linked", str(microseconds),
@@ -42,6 +47,17 @@ def test_child_of_a_fork_in_a_lookup_looks_up(same):
 def test_driver_that_was_closed_and_opened_elsewhere_is_used(same):
     run = same(PROGRAMS / "regress_driver_reopened.dlsym")
     assert "found without a driver 0\n" in run.stdout
+
+
+def test_limit_is_told_by_an_nvml_that_was_opened_again(host):
+    run = host(PROGRAMS / "regress_nvml_reopened.dlsym", env={"GPUOOMSHIM_LIMIT": "0:8GiB"})
+    assert run.stdout == "outcome: 8792 and then 8792\n", run.stderr
+
+
+def test_driver_that_was_closed_is_not_asked_at_exit(host):
+    run = host(PROGRAMS / "regress_driver_closed.dlsym", env={"GPUOOMSHIM_EXIT_REPORT": "1"})
+    assert (run.code, run.stdout) == (0, "outcome: closed 0\n"), run.stderr
+    assert "GPUs (no CUDA driver is loaded)" in run.report.json["incomplete"]
 
 
 def test_stream_that_never_ends_is_waited_for_once(same, program):
@@ -132,6 +148,12 @@ def test_capture_that_begins_during_the_retry_is_not_ended_by_it(host, program, 
     assert run.stdout.count("outcome") == 2
 
 
+def test_capture_of_a_stream_with_pending_frees_is_not_ended_by_recovery(host, program):
+    run = host(program("regress_capture_after_free"),
+               env={"GPUSIM_CALL_TIME": "500", "GPUOOMSHIM_STACK": "off"})
+    assert run.stdout == "outcome: end of capture 0\n", run.stderr
+
+
 def test_default_stream_of_one_thread_is_captured_and_that_of_another_is_not(same, program):
     run = same(program("regress_capture_ends"), "thread")
     assert run.told("live_bytes") == [8 * MIB]
@@ -165,3 +187,10 @@ def test_load_that_is_repeated_is_the_same_call(host, program, how, symbol):
     run = host(program("regress_load_options"), how, env={"GPUSIM_FAIL": f"{symbol}:2:1"})
     assert run.report.outcome == "recovered"
     assert "outcome: load 0\noutcome: log of 7: loaded\n" in run.stdout
+
+
+def test_load_that_is_repeated_writes_to_no_constant(host, program):
+    run = host(program("regress_load_options"), "constant",
+               env={"GPUSIM_FAIL": "cuModuleLoadDataEx:2:1"})
+    assert run.report.outcome == "recovered"
+    assert "outcome: load 0\n" in run.stdout

@@ -3,6 +3,7 @@
  * overwrites.  The load is refused once (by order) and repeated after an idle
  * pool has given its memory back: it must be the same call then.
  *   regress_load_options module|library|file
+ *   regress_load_options constant       options without answers, which cannot be written to
  */
 #define HOST_FUNCTIONS(F)                                                                          \
     F(module_load, cuModuleLoadDataEx)                                                             \
@@ -16,6 +17,8 @@
 static char log_text[4096];
 static CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
 static void *values[] = {log_text, (void *)sizeof(log_text)};
+static CUjit_option limits[] = {CU_JIT_MAX_REGISTERS};
+static void *const limit_values[] = {(void *)32};
 
 static void keep_memory_idle(void)
 {
@@ -39,6 +42,8 @@ static CUresult load(const char *how)
 
     if (strcmp(how, "module") == 0)
         return driver.module_load(&module, "image", 2, options, values);
+    if (strcmp(how, "constant") == 0)
+        return driver.module_load(&module, "image", 1, limits, (void **)(uintptr_t)limit_values);
     if (strcmp(how, "library") == 0)
         return driver.library_load(&library, "image", options, values, 2, NULL, NULL, 0);
     return driver.file_load(&library, "path", options, values, 2, NULL, NULL, 0);

@@ -1,4 +1,7 @@
-/* Physical memory is refused, something else is freed, and the same request succeeds. */
+/*
+ * Physical memory is refused, something else is freed, and the same request succeeds.
+ *   regress_physical_again otherwise    nothing is freed, and less of another kind is taken
+ */
 #include "host.h"
 
 static void use(CUmemGenericAllocationHandle handle, size_t bytes)
@@ -11,8 +14,18 @@ static void use(CUmemGenericAllocationHandle handle, size_t bytes)
     MUST(driver.mem_unreserve(at, bytes));
 }
 
-int main(void)
+static int take_less(size_t bytes)
 {
+    CUdeviceptr less;
+
+    outcome("otherwise", driver.mem_alloc(&less, bytes));
+    MUST(driver.mem_free(less));
+    return 0;
+}
+
+int main(int count, char **words)
+{
+    (void)words;
     CUmemAllocationProp where = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
     CUmemGenericAllocationHandle handle;
@@ -21,8 +34,10 @@ int main(void)
     open_device();
     size_t at_start = free_bytes();
     size_t asked = scaled(at_start, 2048);
-    MUST(driver.mem_alloc(&live, scaled(at_start, 15000)));
+    MUST(driver.mem_alloc(&live, scaled(at_start, 14600)));
     outcome("first", driver.mem_create(&handle, asked, &where, 0));
+    if (count > 1)
+        return take_less(scaled(at_start, 1100));
     MUST(driver.mem_free(live));
     outcome("second", driver.mem_create(&handle, asked, &where, 0));
     use(handle, asked);

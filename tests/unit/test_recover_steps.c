@@ -521,6 +521,27 @@ static void what_was_spent_waiting_for_the_turn_is_taken_from_the_budget(void **
     assert_int_equal(ladder.deadline_ns, now_ns);
 }
 
+static CUresult must_not_be_asked(size_t *available, size_t *total)
+{
+    *available = *total = 0;
+    fail_msg("the driver was asked");
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static void forked_child_asks_no_driver(void **state)
+{
+    struct gos_ladder ladder = wait_ladder(7, 4096);
+    const char *reason;
+
+    (void)state;
+    gos_driver.cuMemGetInfo = must_not_be_asked;
+    evidence.pid = evidence.initialised_pid + 1;
+    gos_ladder_open(&ladder, &diagnosis, 0, &reason);
+    evidence.pid = evidence.initialised_pid;
+    assert_true(ladder.closed);
+    assert_non_null(reason);
+}
+
 static bool climb_beside_capture(struct gos_ladder *ladder)
 {
     struct gos_step_record steps[GOS_STEP_MAX];
@@ -570,6 +591,7 @@ int main(void)
         TEST(time_spent_in_wait_is_not_taken_from_the_other_steps),
         TEST(used_up_budget_stops_all_steps_but_wait),
         TEST(what_was_spent_waiting_for_the_turn_is_taken_from_the_budget),
+        TEST(forked_child_asks_no_driver),
         TEST(capture_that_begins_between_two_steps_stops_the_later_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

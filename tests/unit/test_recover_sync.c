@@ -241,6 +241,18 @@ static void destroyed_stream_is_not_handed_to_the_driver(void **state)
     assert_string_equal(record.result, "no help");
 }
 
+static void captured_stream_is_not_handed_to_the_driver(void **state)
+{
+    struct gos_step_record record;
+
+    (void)state;
+    gos_capture_began(STREAM, 0);
+    assert_false(run(&record));
+    gos_capture_ended(STREAM);
+    assert_int_equal(records, 0);
+    assert_string_equal(record.reason, "a stream was destroyed or captured meanwhile");
+}
+
 static void *destroy_stream(void *unused)
 {
     (void)unused;
@@ -288,6 +300,7 @@ int main(void)
         TEST(stream_that_does_not_get_there_is_left_in_time),
         TEST(refused_event_is_an_error_and_touches_no_stream),
         TEST(destroyed_stream_is_not_handed_to_the_driver),
+        TEST(captured_stream_is_not_handed_to_the_driver),
         TEST(destroying_waits_while_the_driver_has_the_stream_and_no_longer),
         TEST(stream_that_is_done_and_enough_serves_beside_one_that_never_is),
         TEST(nothing_is_waited_for_where_all_of_it_would_be_too_little),

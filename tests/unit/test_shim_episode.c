@@ -72,7 +72,7 @@ static void what_is_given_back_can_be_borrowed(void **state)
     gos_episode_give_back(ticket);
     assert_ptr_equal(gos_episode_borrow(ticket), &failures[0]);
     gos_episode_give_back(ticket);
-    gos_episode_closed_by(1000, "cuMemAlloc_v2");
+    gos_episode_closed_by(1000, GOS_KIND_DEVICE, "cuMemAlloc_v2");
     assert_int_equal(failures[0].survived_count, 1);
     assert_int_equal(failures[0].freed_count, 1);
     assert_null(gos_episode_borrow(ticket));
@@ -94,15 +94,34 @@ static void pieces_that_nothing_maps_are_no_answer(void **state)
     (void)state;
     assert_int_equal(piece_fails(1), GOS_EPISODE_SURFACES);
     gos_episode_give_back(gos_episode_keep(&failures[0]));
-    gos_episode_closed_by(20, "cuMemCreate");
+    gos_episode_closed_by(20, GOS_KIND_PHYSICAL, "cuMemCreate");
     assert_int_equal(piece_fails(2), GOS_EPISODE_AGAIN);
     assert_int_equal(failures[0].survived_count, 0);
     gos_episode_mapped(); /* of before the second failure: no piece was made since */
     assert_int_equal(piece_fails(3), GOS_EPISODE_AGAIN);
-    gos_episode_closed_by(20, "cuMemCreate");
+    gos_episode_closed_by(20, GOS_KIND_PHYSICAL, "cuMemCreate");
     gos_episode_mapped();
     assert_int_equal(failures[0].survived_count, 1);
     assert_int_equal(piece_fails(4), GOS_EPISODE_SURFACES);
+}
+
+static void other_memory_is_an_answer_to_a_piece_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(piece_fails(1), GOS_EPISODE_SURFACES);
+    gos_episode_give_back(gos_episode_keep(&failures[0]));
+    gos_episode_closed_by(20, GOS_KIND_ADDRESS, "cuMemAddressReserve");
+    assert_int_equal(failures[0].survived_count, 0);
+    gos_episode_closed_by(20, GOS_KIND_DEVICE, "cuMemAlloc_v2");
+    assert_int_equal(failures[0].survived_count, 1);
+}
+
+static void address_space_is_no_answer(void **state)
+{
+    (void)state;
+    gos_episode_give_back(fail_and_keep(&failures[0], 1000, 1));
+    gos_episode_closed_by(1000, GOS_KIND_ADDRESS, "cuMemAddressReserve");
+    assert_int_equal(failures[0].survived_count, 0);
 }
 
 static enum gos_episode_answer fails_at(uint64_t at_ns)
@@ -131,10 +150,10 @@ static void story_ends_sooner_when_its_caller_goes_on(void **state)
 {
     (void)state;
     assert_int_equal(fails_at(1 * SECOND), GOS_EPISODE_SURFACES);
-    gos_episode_closed_by(1, "cuMemAlloc_v2");
+    gos_episode_closed_by(1, GOS_KIND_DEVICE, "cuMemAlloc_v2");
     assert_int_equal(fails_at(2 * SECOND), GOS_EPISODE_AGAIN);
     assert_int_equal(fails_at(4 * SECOND), GOS_EPISODE_AGAIN); /* it got nothing since */
-    gos_episode_closed_by(1, "cuMemAlloc_v2");
+    gos_episode_closed_by(1, GOS_KIND_DEVICE, "cuMemAlloc_v2");
     assert_int_equal(fails_at(5 * SECOND), GOS_EPISODE_SURFACES);
 }
 
@@ -142,7 +161,7 @@ static void survival_while_it_is_lent_is_told_when_it_comes_back(void **state)
 {
     (void)state;
     uint64_t ticket = fail_and_keep(&failures[0], 1000, 1);
-    gos_episode_closed_by(1000, "cuMemAlloc_v2");
+    gos_episode_closed_by(1000, GOS_KIND_DEVICE, "cuMemAlloc_v2");
     assert_int_equal(failures[0].survived_count, 0);
     gos_episode_give_back(ticket);
     assert_int_equal(failures[0].survived_count, 1);
@@ -216,6 +235,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_given_back_can_be_borrowed),
         TEST(pieces_that_nothing_maps_are_no_answer),
+        TEST(other_memory_is_an_answer_to_a_piece_at_once),
+        TEST(address_space_is_no_answer),
         TEST(story_ends_some_time_after_it_was_told_however_often_it_fails),
         TEST(story_ends_sooner_when_its_caller_goes_on),
         TEST(survival_while_it_is_lent_is_told_when_it_comes_back),

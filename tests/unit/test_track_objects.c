@@ -176,6 +176,21 @@ static void captures_are_known_by_stream(void **state)
     assert_int_equal(gos_capture_count(), 1);
 }
 
+static void capture_that_is_refused_leaves_the_one_that_goes_on(void **state)
+{
+    (void)state;
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_makes(0x5000, 0x81000);
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_ended(0x5000);
+    assert_int_equal(gos_capture_made(0x5000), 0x81000);
+    gos_capture_ended(0x5000);
+    gos_capture_began(0x5000, 0xc0);
+    assert_int_equal(gos_capture_made(0x5000), 0);
+    gos_capture_ended(0x5000);
+    assert_int_equal(gos_capture_count(), 0);
+}
+
 static void two_threads_capture_the_same_number(void **state)
 {
     (void)state;
@@ -338,6 +353,7 @@ int main(void)
         TEST(no_context_is_no_context),
         TEST(only_context_is_told_until_there_is_a_second_one),
         TEST(captures_are_known_by_stream),
+        TEST(capture_that_is_refused_leaves_the_one_that_goes_on),
         TEST(two_threads_capture_the_same_number),
         TEST(end_of_an_unseen_capture_counts_nothing_down),
         TEST(captures_end_with_their_context),
