@@ -64,6 +64,27 @@ def test_steps_end_as_on_the_simulated_device(host, program):
     assert [step["result"] for step in run.report.steps("sync")] == ["no help"]
 
 
+@pytest.mark.parametrize("how", ["gives", "refuses"])
+def test_capture_that_begins_during_recovery_is_not_ended_by_it(same, program, how):
+    run = same(program("regress_capture_meanwhile"), how)
+    assert outcomes(run) == ["asked 2", "end of capture 0"]
+    (step,) = run.report.steps("flush")
+    assert step["result"] == "stopped" and "a capture began meanwhile" in step["reason"]
+
+
+def test_short_captures_beside_a_recovery_go_on(host, program):
+    run = host(program("regress_capture_meanwhile"), "many")
+    assert run.code == 0 and outcomes(run)[-1] == "end of capture 0", run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("how", ["tiny", "other"])
+def test_stream_that_never_ends_leaves_time_for_what_helps(host, program, how):
+    run = host(program("regress_stuck_stream"), how,
+               env={"GPUOOMSHIM_RETRY_BUDGET": "3s", "GPUOOMSHIM_FLUSH_BUDGET": "1s"})
+    assert outcomes(run) == ["asked 0"], run.stdout + run.stderr
+    assert run.told("took_ms")[0] < 1500
+
+
 # All that is free is taken past torch, so that no cache can serve, and no call fails before.
 FULL = DRIVER + FILL + """
 def fill():
