@@ -50,12 +50,15 @@ void gos_driver_replaced(void)
     gos_driver_bind();
 }
 
+_Atomic bool gos_driver_held;
+
 uint64_t gos_driver_free_bytes(void)
 {
     size_t available = 0;
     size_t total = 0;
 
-    if (!gos_driver.cuMemGetInfo || gos_driver.cuMemGetInfo(&available, &total) != CUDA_SUCCESS)
+    if (gos_driver_is_held() || !gos_driver.cuMemGetInfo ||
+        gos_driver.cuMemGetInfo(&available, &total) != CUDA_SUCCESS)
         return 0;
     return available;
 }

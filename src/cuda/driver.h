@@ -10,6 +10,7 @@
 #ifndef GOS_CUDA_DRIVER_H
 #define GOS_CUDA_DRIVER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -92,7 +93,19 @@ bool gos_driver_bind(void);
 /* The driver that the members point into was unloaded; another may be there.  Binds again. */
 void gos_driver_replaced(void);
 
-/* Free memory of the current context's device, in bytes; 0 when it cannot be told. */
+/*
+ * Is a free that was asked for by us inside the driver?  One that waits for
+ * work on the device makes other calls wait as long, perhaps for ever [seen on
+ * an H200, driver 580: cuMemFree beside a host function that does not return].
+ * Then nothing may be asked that the host has not asked itself.
+ */
+extern _Atomic bool gos_driver_held;
+static inline bool gos_driver_is_held(void)
+{
+    return atomic_load_explicit(&gos_driver_held, memory_order_acquire);
+}
+
+/* Free memory of the current context's device, in bytes; 0 when it cannot be told, or is held. */
 uint64_t gos_driver_free_bytes(void);
 
 #endif

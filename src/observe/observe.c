@@ -110,6 +110,11 @@ static bool may_ask_driver(struct gos_evidence *evidence)
             evidence, "GPUs (this process was forked after CUDA was initialised in its parent)");
         return false;
     }
+    if (gos_driver_is_held()) {
+        gos_evidence_incomplete(evidence, "GPUs (the driver is busy with memory that somebody who "
+                                          "was asked gives back)");
+        return false;
+    }
     gos_driver_bind();
     if (gos_driver.cuDeviceGetCount == NULL) {
         gos_evidence_incomplete(evidence, "GPUs (no CUDA driver is loaded)");

@@ -259,7 +259,10 @@ static bool tell_answer(struct gos_step_record *record)
     return job.done_count > 0;
 }
 
-/* Late, the helper may still have got something from whoever it asked first. */
+/*
+ * Late, the helper may still have got something from whoever it asked first.
+ * While it is inside the driver, whatever we ask there may wait as long as it.
+ */
 bool gos_step_flush_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
     record->result = "no help";
@@ -273,7 +276,8 @@ bool gos_step_flush_run(struct gos_ladder *ladder, struct gos_step_record *recor
     int result = run_helper(time_left_ns(ladder->deadline_ns));
     if (result == -ETIMEDOUT) {
         tell_late(record);
-        return gos_driver_free_bytes() > before_bytes;
+        ladder->closed = gos_driver_is_held();
+        return !ladder->closed && gos_driver_free_bytes() > before_bytes;
     }
     bool retry = result == 0 && tell_answer(record);
     if (result != 0) {

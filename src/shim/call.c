@@ -171,6 +171,7 @@ void gos_free_begin_in(struct gos_free *free, enum gos_entrypoint entry, enum go
         free->known = gos_registry_take(space, address, &free->gone);
         gos_thread.depth--;
     }
+    gos_free_enters();
 }
 
 struct gos_free gos_free_begin(enum gos_entrypoint entry, enum gos_space space, uint64_t address)
@@ -194,6 +195,7 @@ CUresult gos_free_end(struct gos_free *free, CUresult result)
 {
     int saved = errno;
 
+    gos_free_left();
     if (is_refused(result)) {
         if (free->known) {
             gos_thread.depth++;

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "../base/thread.h"
+#include "../cuda/driver.h"
 #include "../cuda/entrypoint.h"
 #include "../track/registry.h"
 #include "episode.h"
@@ -162,6 +163,18 @@ static inline CUresult gos_call_done(struct gos_call *call, CUresult result)
 }
 
 /* --- giving back ---------------------------------------------------------------------------- */
+
+/* Around each free, of the helper's: see gos_driver_is_held. */
+static inline void gos_free_enters(void)
+{
+    if (__builtin_expect(gos_thread.is_helper, 0))
+        atomic_store(&gos_driver_held, true);
+}
+static inline void gos_free_left(void)
+{
+    if (__builtin_expect(gos_thread.is_helper, 0))
+        atomic_store(&gos_driver_held, false);
+}
 
 /*
  * Forget the allocation before the driver frees it, never after: once the real

@@ -73,7 +73,9 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
     bool active = gos_shim_active();
     gos_allowance_hold();
     bool was_last = active && gos_vmm_release(handle, &gone);
+    gos_free_enters();
     CUresult result = GOS_REAL(cuMemRelease)(handle);
+    gos_free_left();
 
     if (active && result != CUDA_SUCCESS && result != CUDA_ERROR_DEINITIALIZED)
         gos_vmm_unrelease(handle, &gone, was_last);
@@ -113,7 +115,9 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
  */
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
+    gos_free_enters();
     CUresult result = GOS_REAL(cuMemUnmap)(ptr, size);
+    gos_free_left();
 
     if (result == CUDA_SUCCESS && gos_shim_active())
         gos_vmm_unmapped(ptr, size);

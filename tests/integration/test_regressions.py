@@ -80,6 +80,17 @@ def test_stream_that_never_ends_leaves_time_for_what_helps(host, program, words,
     assert 1900 < ms < 2900 if words == "enough" else ms < 1500
 
 
+def test_free_that_waits_for_endless_work_holds_nobody_else_up(host, program):
+    """As on a real device: while it waits in the driver, no other call comes back."""
+    run = host(program("regress_stuck_stream"), "tiny",
+               env={"GPUSIM_FREE_WAITS": "1", "GPUOOMSHIM_RETRY_BUDGET": "3s",
+                    "GPUOOMSHIM_FLUSH_BUDGET": "500ms"}, timeout=20)
+    assert run.stdout == "outcome: asked 2\n", run.stderr
+    assert [(step["step"], step["result"]) for step in run.report.json["recovery"]] == \
+        [("flush", "timed out")]
+    assert 500 <= run.told("took_ms")[0] < 1500
+
+
 def test_waiting_for_another_threads_recovery_is_part_of_the_budget(same, program):
     run = same(program("regress_second_turn"), env={"GPUOOMSHIM_RETRY_BUDGET": "2s"})
     first, second = run.told("took_ms")

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 static void calls_before_init(void)
@@ -352,6 +353,21 @@ static void load_lazily(void)
                 CUDA_ERROR_INVALID_HANDLE);
 }
 
+static void wait_for_work(void)
+{
+    struct timespec start, end;
+    CUdeviceptr address = 0;
+    CUstream stream = NULL;
+    start_driver();
+    CHECK_EQUAL(cu.cuMemAlloc_v2(&address, 4096), 0);
+    CHECK_EQUAL(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), 0);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    occupy(stream, 60);
+    CHECK_EQUAL(cu.cuMemFree_v2(address), 0);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    CHECK((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000 >= 59);
+}
+
 #define TEST(name, body, ...)                                                                      \
     static void name(void **state)                                                                 \
     {                                                                                              \
@@ -379,6 +395,7 @@ TEST(physical_memory_lives_until_released_and_unmapped, map_physical_memory, NUL
 TEST(pointers_are_described, describe_pointers, NULL)
 TEST(contexts_cost_memory, price_contexts, "GPUSIM_MEMORY=16384", NULL)
 TEST(reset_frees_the_context, reset_context, NULL)
+TEST(free_waits_for_the_work_of_its_context, wait_for_work, "GPUSIM_FREE_WAITS=1", NULL)
 TEST(first_launch_takes_device_memory, load_lazily, "GPUSIM_MODULE=3", NULL)
 
 const struct CMUnitTest memory_tests[] = {
@@ -400,6 +417,7 @@ const struct CMUnitTest memory_tests[] = {
     cmocka_unit_test(pointers_are_described),
     cmocka_unit_test(contexts_cost_memory),
     cmocka_unit_test(reset_frees_the_context),
+    cmocka_unit_test(free_waits_for_the_work_of_its_context),
     cmocka_unit_test(first_launch_takes_device_memory),
 };
 const size_t memory_tests_count = sizeof(memory_tests) / sizeof(memory_tests[0]);

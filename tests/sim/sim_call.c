@@ -26,6 +26,7 @@ static _Atomic int trace_fd = -1;
 static pthread_key_t thread_key;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 static _Thread_local struct sim_thread *self;
+static struct sim_thread *alone; /* whom other calls wait for; under the lock */
 
 static const char *const names[SIM_CALL_COUNT] = {
 #define SIM_ENTRY(symbol, base, version, stream) #symbol,
@@ -113,7 +114,15 @@ static void enter_lock(struct sim_thread *thread, unsigned needs)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &thread->signals);
     pthread_mutex_lock(&sim_lock);
+    while (alone != NULL && alone != thread)
+        pthread_cond_wait(&sim_progress, &sim_lock);
     thread->holds_lock = true;
+}
+
+void sim_be_alone(bool is_alone)
+{
+    alone = is_alone ? sim_thread_self() : NULL;
+    pthread_cond_broadcast(&sim_progress);
 }
 
 void sim_wait_for_progress(void)

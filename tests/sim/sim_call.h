@@ -84,6 +84,8 @@ extern pthread_mutex_t sim_lock;
 extern pthread_cond_t sim_progress;
 /* In a locked call: wait for that broadcast, with the program's signals let through. */
 void sim_wait_for_progress(void);
+/* Under the lock, which may be given up meanwhile: calls of other threads wait until it is over. */
+void sim_be_alone(bool is_alone);
 
 bool sim_admit(enum sim_call_id id, unsigned needs);
 CUresult sim_refusal(void);

@@ -5,6 +5,7 @@
 #include "sim_context.h"
 #include "sim_graph.h"
 #include "sim_memory.h"
+#include "sim_stream.h"
 #include "sim_zero_cost.h"
 
 #define PITCH_BYTES 512u
@@ -69,6 +70,15 @@ static bool is_freeable(const struct sim_range *range)
 }
 
 /* NULL is fine even without a context [H200]. */
+static void wait_for_work(void)
+{
+    if (!sim_settings.free_waits)
+        return;
+    sim_be_alone(true);
+    sim_streams_synchronize(sim_context_current());
+    sim_be_alone(false);
+}
+
 static CUresult release(CUdeviceptr address)
 {
     struct sim_range *range = sim_range_at(address);
@@ -78,6 +88,7 @@ static CUresult release(CUdeviceptr address)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!is_freeable(range) || (range->kind == SIM_GRAPH_OWNED && !sim_graph_node_is_live(range)))
         return CUDA_ERROR_INVALID_VALUE;
+    wait_for_work();
     sim_memory_give(range);
     return CUDA_SUCCESS;
 }
