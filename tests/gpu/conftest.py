@@ -21,9 +21,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import gpu_machine  # noqa: E402
 from hosts import LOAD_PATHS, MIB, PROGRAMS, run_host, same_answers  # noqa: E402
 
-ORDER = ["test_programs", "test_flush", "test_framework_view", "test_recovery", "test_frameworks",
-         "test_verdicts", "test_books", "test_rehearsal", "test_allocators", "test_demo",
-         "test_differential"]
+ORDER = ["test_books", "test_differential", "test_programs", "test_flush", "test_framework_view",
+         "test_recovery", "test_frameworks", "test_verdicts", "test_rehearsal", "test_allocators",
+         "test_demo"]
 TEST_SECONDS = 60
 ALL_SECONDS = int(os.environ.get("GOS_GPU_LIMIT", "660"))
 BEGUN = time.monotonic()

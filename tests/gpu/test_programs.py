@@ -144,8 +144,9 @@ def test_children_forked_amid_other_threads_get_their_error_and_end(same, progra
 
 @pytest.mark.driver
 @pytest.mark.seconds(120)
-def test_line_that_keeps_more_and_more_is_a_leak_and_the_victim_is_not(same):
-    run = same(PROGRAMS / "leak.resolver", timeout=50)
+def test_line_that_keeps_more_and_more_is_a_leak_and_the_victim_is_not(host):
+    run = host(PROGRAMS / "leak.resolver", timeout=50)
+    assert run.code == 0, run.stderr
     assert 1800 < int(outcomes(run)[0].split()[1]) < 2000
     assert run.report.code == "leak"
     assert "where it failed, is not the cause" in " ".join(run.report.json["verdict"]["evidence"])
