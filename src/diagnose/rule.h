@@ -59,6 +59,13 @@ gos_rule gos_rule_leak;
 /* rule_unexplained.c: always applies. */
 gos_rule gos_rule_unexplained;
 
+/*
+ * rule_framework.c: would what it does not use be enough, if it were whole?  Of a segment that it
+ * was refused a piece of, all that is known of it.
+ */
+bool gos_framework_has_enough(const struct gos_situation *situation,
+                              const struct gos_framework_evidence *framework);
+
 /* A framework's own numbers, as lines of evidence. */
 void gos_framework_say(const struct gos_situation *situation,
                        const struct gos_framework_evidence *framework, struct gos_verdict *verdict);

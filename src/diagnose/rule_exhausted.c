@@ -64,9 +64,15 @@ static bool holders_are_complete(const struct gos_diagnosis *diagnosis)
     return diagnosis->holder_count < sizeof(diagnosis->holders) / sizeof(diagnosis->holders[0]);
 }
 
-/* Could what the cache may have in pieces have served the request? */
-static bool pieces_could_help(const struct gos_situation *s)
+/* Could what torch has in pieces, or may have, serve the request?  By its own word, also if late.
+ */
+static bool pieces_could_help(const struct gos_situation *s,
+                              const struct gos_framework_evidence *torch)
 {
+    if (torch)
+        return gos_framework_has_enough(s, torch);
+    if (s->request->kind == GOS_KIND_POOL) /* the driver's pool is its cache, and has no segments */
+        return false;
     return !s->strict ||
            gos_plus(opaque_bytes(s), line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE)) >= s->missing_bytes;
 }
@@ -186,7 +192,7 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
                                     "%s holds %s in segments that are opaque from outside: part "
                                     "of it may be unused, in pieces.",
                                     cache, amount(s, held)));
-    if (strcmp(cache, "torch") == 0 && pieces_could_help(s))
+    if (strcmp(cache, "torch") == 0 && pieces_could_help(s, framework))
         gos_advise_torch_pieces(s, verdict);
     if (s->diagnosis->unseen_bytes >= s->missing_bytes)
         gos_verdict_say(verdict,

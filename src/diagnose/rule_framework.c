@@ -174,11 +174,18 @@ static uint64_t enough_bytes(const struct gos_situation *s, bool serving)
     return gos_plus(s->asked_bytes, s->device->unmapped_physical_bytes);
 }
 
+bool gos_framework_has_enough(const struct gos_situation *s,
+                              const struct gos_framework_evidence *framework)
+{
+    bool serving = gos_framework_serves(framework, s->evidence);
+    return gos_framework_idle_bytes(framework) >= enough_bytes(s, serving);
+}
+
 /* Only torch tells pieces from whole segments. */
 static bool is_in_pieces(const struct gos_situation *s,
                          const struct gos_framework_evidence *framework, bool serving)
 {
-    if (gos_framework_idle_bytes(framework) < enough_bytes(s, serving))
+    if (!gos_framework_has_enough(s, framework))
         return false;
     if (serving && framework->map_known)
         return framework->piece_count > 1 && framework->largest_free_bytes < s->asked_bytes;

@@ -300,6 +300,21 @@ static void one_piece_is_not_in_pieces(void **state)
     close_view(&view);
 }
 
+/* Its word comes late where it was itself refused; what it says it uses is in no pieces. */
+static void torch_that_uses_all_it_has_is_told_nothing_of_pieces(void **state)
+{
+    (void)state;
+    struct look view = {.frameworks = {torch_in(30, 512, 30, 512)}};
+    view.frameworks[0].is_late = true;
+    see(&view, &torch_asks, 1);
+    assert_int_equal(verdict_of(&view)->code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
+    assert_false(verdict_advises(verdict_of(&view), "expandable_segments"));
+    close_view(&view);
+    see(&view, &torch_asks, 0);
+    assert_true(verdict_advises(verdict_of(&view), "expandable_segments"));
+    close_view(&view);
+}
+
 static void a_block_that_would_do_is_no_fragmentation(void **state)
 {
     (void)state;
@@ -421,6 +436,7 @@ int main(void)
         cmocka_unit_test(pieces_are_told_to_others_as_well),
         cmocka_unit_test(pieces_that_are_too_few_for_the_segment_are_none),
         cmocka_unit_test(one_piece_is_not_in_pieces),
+        cmocka_unit_test(torch_that_uses_all_it_has_is_told_nothing_of_pieces),
         cmocka_unit_test(a_block_that_would_do_is_no_fragmentation),
         cmocka_unit_test(too_little_that_is_unused_leaves_the_process),
         cmocka_unit_test(settings_that_are_on_are_not_advised),
