@@ -44,7 +44,7 @@ def test_tests_for_a_gpu_are_collected_in_their_order():
     names = [line for line in done.stdout.splitlines() if "::" in line]
     files = {name.split("::")[0] for name in names}
     assert len(files) == len(list(GPU_TESTS.glob("test_*.py")))
-    assert "test_programs.py" in names[0]
+    assert "test_books.py" in names[0]
     # Those for two GPUs come last.
     assert "test_all_reduce" in " ".join(names[-4:])
 
