@@ -7,6 +7,7 @@
 #include "../base/os.h"
 #include "../cuda/driver.h"
 #include "../cuda/relaxed.h"
+#include "../diagnose/saturate.h"
 #include "../track/event.h"
 #include "../track/pool.h"
 #include "reserve.h"
@@ -88,12 +89,10 @@ static bool is_flush_first(const struct gos_ladder *ladder)
 void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diagnosis,
                      uint64_t spent_ns, const char **reason)
 {
-    uint64_t budget_ns = gos_options.retry_budget;
-
     *reason = forbidden(diagnosis->evidence, &diagnosis->verdict);
     *ladder = (struct gos_ladder){
         .diagnosis = diagnosis,
-        .deadline_ns = gos_os.monotonic_ns() + (budget_ns > spent_ns ? budget_ns - spent_ns : 0),
+        .deadline_ns = gos_os.monotonic_ns() + gos_beyond(gos_options.retry_budget, spent_ns),
         .free_bytes = *reason ? 0 : gos_driver_free_bytes(), /* a forked child must not ask */
         .closed = *reason != NULL,
     };
@@ -103,14 +102,12 @@ void gos_ladder_open(struct gos_ladder *ladder, const struct gos_diagnosis *diag
 /* Work that never ends must not take the time of what may still help. */
 static uint64_t sync_until(const struct gos_ladder *ladder)
 {
-    uint64_t now_ns = gos_os.monotonic_ns();
-    uint64_t half_ns = ladder->deadline_ns > now_ns ? (ladder->deadline_ns - now_ns) / 2 : 0;
+    uint64_t half_ns = gos_beyond(ladder->deadline_ns, gos_os.monotonic_ns()) / 2;
 
     if ((ladder->flush_first || refusal(ladder, GOS_STEP_FLUSH)) &&
         refusal(ladder, GOS_STEP_FALLBACK))
         return ladder->deadline_ns;
-    return ladder->deadline_ns -
-           (half_ns < gos_options.flush_budget ? half_ns : gos_options.flush_budget);
+    return ladder->deadline_ns - gos_lesser(half_ns, gos_options.flush_budget);
 }
 
 static _Atomic uint64_t waited_ns;
@@ -134,7 +131,7 @@ static bool run(struct gos_ladder *ladder, enum gos_step step, struct gos_step_r
     uint64_t after_bytes = gos_driver_free_bytes();
     gos_relaxed_end(&relaxed);
 
-    record->freed_bytes = after_bytes > before_bytes ? after_bytes - before_bytes : 0;
+    record->freed_bytes = gos_beyond(after_bytes, before_bytes);
     record->duration_ns = gos_os.monotonic_ns() - started_ns;
     if (step == GOS_STEP_WAIT) { /* which has a budget of its own */
         ladder->deadline_ns += record->duration_ns;

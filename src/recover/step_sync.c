@@ -7,6 +7,7 @@
 #include "../base/os.h"
 #include "../cuda/driver.h"
 #include "../diagnose/pool_sum.h"
+#include "../diagnose/saturate.h"
 #include "../track/pool.h"
 #include "../track/stream_use.h"
 
@@ -22,18 +23,13 @@ static bool concerns(const struct gos_diagnosis *diagnosis,
     return stream->freed_bytes > 0 && (int)stream->device == diagnosis->device;
 }
 
-static uint64_t beyond(uint64_t bytes, uint64_t other_bytes)
-{
-    return bytes > other_bytes ? bytes - other_bytes : 0;
-}
-
 /* Still, when what earlier steps freed and what pools keep idle is counted; 0: unknown, or none. */
 static uint64_t missing_bytes(const struct gos_ladder *ladder)
 {
     const struct gos_verdict *verdict = &ladder->diagnosis->verdict;
-    uint64_t gained_bytes = beyond(gos_driver_free_bytes(), ladder->free_bytes);
+    uint64_t gained_bytes = gos_beyond(gos_driver_free_bytes(), ladder->free_bytes);
 
-    return beyond(verdict->short_bytes, verdict->idle_bytes + gained_bytes);
+    return gos_beyond(verdict->short_bytes, verdict->idle_bytes + gained_bytes);
 }
 
 bool gos_step_sync_is_too_little(const struct gos_ladder *ladder)

@@ -7,6 +7,7 @@
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../base/thread.h"
+#include "../diagnose/saturate.h"
 #include "../observe/gil.h"
 #include "../recover/flush_plan.h"
 #include "../recover/ladder.h"
@@ -72,16 +73,11 @@ static void give_back(void)
 /* Inside a framework's allocator nobody waits longer, for its lock may be what the other needs. */
 #define IN_ALLOCATOR_NS 200000000u
 
-static uint64_t beyond(uint64_t ns, uint64_t other_ns)
-{
-    return ns > other_ns ? ns - other_ns : 0;
-}
-
 /* Whoever recovers may need the interpreter to do so. */
 static bool wait_for_turn(void)
 {
     uint64_t most_ns =
-        beyond(gos_options.retry_budget, gos_thread.turn_ns) + gos_step_wait_longest_ns();
+        gos_beyond(gos_options.retry_budget, gos_thread.turn_ns) + gos_step_wait_longest_ns();
 
     if (most_ns > IN_ALLOCATOR_NS && gos_flush_caller_is_in_allocator())
         most_ns = IN_ALLOCATOR_NS;
@@ -98,7 +94,7 @@ static bool wait_and_count(void)
     bool taken = wait_for_turn();
 
     gos_thread.turn_ns +=
-        beyond(gos_os.monotonic_ns() - began_ns, gos_ladder_waited_ns() - waited_ns);
+        gos_beyond(gos_os.monotonic_ns() - began_ns, gos_ladder_waited_ns() - waited_ns);
     return taken;
 }
 
