@@ -15,28 +15,23 @@ static const char *amount(const struct gos_situation *s, uint64_t bytes)
     return gos_wording_bytes(s->evidence, bytes);
 }
 
-static uint64_t line_bytes(const struct gos_situation *s, enum gos_ledger_line line)
-{
-    return (uint64_t)s->ledger->lines[line].bytes;
-}
-
 /*
  * Others' memory is out of the question only while the limit keeps some of what
  * is free from this process: a device may be short beside its limit.
  */
 static uint64_t of_others(const struct gos_situation *s)
 {
-    return s->device->withheld_bytes > 0
-               ? s->neighbours_bytes
-               : line_bytes(s, GOS_LEDGER_CHILDREN) + line_bytes(s, GOS_LEDGER_OTHERS);
+    return s->device->withheld_bytes > 0 ? s->neighbours_bytes
+                                         : gos_situation_line_bytes(s, GOS_LEDGER_CHILDREN) +
+                                               gos_situation_line_bytes(s, GOS_LEDGER_OTHERS);
 }
 
 /* Everything that might have served the request, seen or not. */
 static uint64_t slack_bytes(const struct gos_situation *s)
 {
-    return gos_situation_unused_bytes(s) + line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) + of_others(s) +
-           line_bytes(s, GOS_LEDGER_HIDDEN) + line_bytes(s, GOS_LEDGER_HELD) +
-           s->device->unmapped_physical_bytes;
+    return gos_situation_unused_bytes(s) + gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) +
+           of_others(s) + gos_situation_line_bytes(s, GOS_LEDGER_HIDDEN) +
+           gos_situation_line_bytes(s, GOS_LEDGER_HELD) + s->device->unmapped_physical_bytes;
 }
 
 /* What it said in time that it has: how much of that is unused is a line of the ledger. */
@@ -74,7 +69,8 @@ static bool pieces_could_help(const struct gos_situation *s,
     if (s->request->kind == GOS_KIND_POOL) /* the driver's pool is its cache, and has no segments */
         return false;
     return !s->strict ||
-           gos_plus(opaque_bytes(s), line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE)) >= s->missing_bytes;
+           gos_plus(opaque_bytes(s), gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE)) >=
+               s->missing_bytes;
 }
 
 /*
@@ -96,15 +92,15 @@ static bool nothing_could_help(const struct gos_situation *s)
 /* Of allocations; what is managed may be on the host. */
 static uint64_t used_bytes(const struct gos_situation *s)
 {
-    return s->tracked_bytes - line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) -
-           line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
+    return s->tracked_bytes - gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) -
+           gos_situation_line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
 }
 
 /* Of what this process holds, what no call allocated. */
 static bool context_is_most(const struct gos_situation *s)
 {
-    return line_bytes(s, GOS_LEDGER_CONTEXT) >
-           used_bytes(s) + line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
+    return gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) >
+           used_bytes(s) + gos_situation_line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
 }
 
 /* Without what is managed, and what it says itself that it does not use. */
@@ -156,7 +152,7 @@ static const char *process_summary(const struct gos_situation *s)
     return gos_wording(s->evidence,
                        "%sthis process itself holds %s in contexts, modules and what else no "
                        "call allocates%s.",
-                       short_words, amount(s, line_bytes(s, GOS_LEDGER_CONTEXT)),
+                       short_words, amount(s, gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT)),
                        used_bytes(s) ? gos_wording(s->evidence, ", and %s of allocations",
                                                    amount(s, used_bytes(s)))
                                      : "");
@@ -227,7 +223,7 @@ static void say_first(const struct gos_situation *s, struct gos_verdict *verdict
 
 static void say_context(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    uint64_t context = line_bytes(s, GOS_LEDGER_CONTEXT);
+    uint64_t context = gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT);
     if (context < LARGE_CONTEXT_BYTES && !context_is_most(s))
         return;
     gos_verdict_say(verdict, gos_wording(s->evidence,
@@ -243,7 +239,7 @@ static void advise_own(const struct gos_situation *s, struct gos_verdict *verdic
     if (first)
         gos_advise_context(s, verdict);
     gos_advise_less(s, verdict);
-    if (!first && line_bytes(s, GOS_LEDGER_CONTEXT) >= LARGE_CONTEXT_BYTES)
+    if (!first && gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) >= LARGE_CONTEXT_BYTES)
         gos_advise_context(s, verdict);
 }
 
@@ -259,7 +255,7 @@ static void advise_loading(const struct gos_situation *s, struct gos_verdict *ve
 bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (!s->on_device || s->missing_bytes == 0 ||
-        s->tracked_bytes + line_bytes(s, GOS_LEDGER_CONTEXT) == 0)
+        s->tracked_bytes + gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) == 0)
         return false;
     verdict->code = GOS_VERDICT_EXHAUSTED_BY_PROCESS;
     verdict->confidence = nothing_could_help(s) ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;

@@ -130,11 +130,6 @@ static bool is_leak(const struct gos_situation *s)
     return s->leak.kind == GOS_GROWTH_LEAK && !may_be_cached(s, &s->leak);
 }
 
-static uint64_t idle_in_frameworks(const struct gos_situation *s)
-{
-    return (uint64_t)s->ledger->lines[GOS_LEDGER_FRAMEWORK_IDLE].bytes;
-}
-
 /*
  * At last a leak is short of less than one request, and then some neighbour or
  * some pieces are always enough: without the leak nobody had missed those.
@@ -143,7 +138,8 @@ bool gos_rule_outgrown(const struct gos_situation *s, struct gos_verdict *verdic
 {
     uint64_t grown_bytes = s->leak.grown_bytes;
     return is_leak(s) && grown_bytes > s->neighbours_bytes + s->hidden_bytes &&
-           grown_bytes > gos_situation_unused_bytes(s) && grown_bytes > idle_in_frameworks(s) &&
+           grown_bytes > gos_situation_unused_bytes(s) &&
+           grown_bytes > gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) &&
            gos_rule_leak(s, verdict);
 }
 

@@ -12,11 +12,6 @@ static const char *amount(const struct gos_situation *s, uint64_t bytes)
     return gos_wording_bytes(s->evidence, bytes);
 }
 
-static uint64_t line_bytes(const struct gos_situation *s, enum gos_ledger_line line)
-{
-    return (uint64_t)s->ledger->lines[line].bytes;
-}
-
 /*
  * Where the list does not have our pid, it may have us under the pid of another
  * namespace, with what we allocated and a context.
@@ -114,8 +109,9 @@ static const char *add_part(const struct gos_situation *s, const char *parts, co
 static const char *outside_words(const struct gos_situation *s)
 {
     const char *hidden = s->device->own_bytes_known ? "hidden" : "hidden, perhaps its own context";
-    const char *parts = add_part(s, "", "own children", line_bytes(s, GOS_LEDGER_CHILDREN));
-    parts = add_part(s, parts, "other processes", line_bytes(s, GOS_LEDGER_OTHERS));
+    const char *parts =
+        add_part(s, "", "own children", gos_situation_line_bytes(s, GOS_LEDGER_CHILDREN));
+    parts = add_part(s, parts, "other processes", gos_situation_line_bytes(s, GOS_LEDGER_OTHERS));
     parts = add_part(s, parts, hidden, s->hidden_bytes);
     return gos_wording(s->evidence, "%s are outside of this process (%s)",
                        amount(s, s->neighbours_bytes + s->hidden_bytes), parts);
@@ -135,8 +131,8 @@ static const struct gos_process_evidence *largest_other(const struct gos_situati
 /* Whose memory it mostly is decides the words, unless that alone would not do. */
 static const char *neighbour_words(const struct gos_situation *s)
 {
-    uint64_t children = line_bytes(s, GOS_LEDGER_CHILDREN);
-    uint64_t others = line_bytes(s, GOS_LEDGER_OTHERS);
+    uint64_t children = gos_situation_line_bytes(s, GOS_LEDGER_CHILDREN);
+    uint64_t others = gos_situation_line_bytes(s, GOS_LEDGER_OTHERS);
     const struct gos_process_evidence *largest = largest_other(s);
     if (gos_greater(s->hidden_bytes, gos_greater(children, others)) < s->missing_bytes)
         return outside_words(s);
@@ -161,9 +157,10 @@ static void say_shares(const struct gos_situation *s, struct gos_verdict *verdic
                                              "Of that, %s are mapped here (IPC): this process "
                                              "uses them itself.",
                                              amount(s, s->imported_bytes)));
-    if (line_bytes(s, GOS_LEDGER_CHILDREN))
-        gos_verdict_say(verdict, gos_wording(s->evidence, "Own children together: %s.",
-                                             amount(s, line_bytes(s, GOS_LEDGER_CHILDREN))));
+    if (gos_situation_line_bytes(s, GOS_LEDGER_CHILDREN))
+        gos_verdict_say(verdict,
+                        gos_wording(s->evidence, "Own children together: %s.",
+                                    amount(s, gos_situation_line_bytes(s, GOS_LEDGER_CHILDREN))));
     if (s->hidden_bytes)
         gos_verdict_say(
             verdict, gos_wording(s->evidence,

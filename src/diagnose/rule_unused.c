@@ -116,7 +116,7 @@ static void say_pool(const struct gos_situation *s, struct gos_verdict *verdict)
  */
 static uint64_t givable_bytes(const struct gos_situation *s)
 {
-    uint64_t graphs = (uint64_t)s->ledger->lines[GOS_LEDGER_GRAPH_IDLE].bytes;
+    uint64_t graphs = gos_situation_line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
     uint64_t pools = gos_beyond(s->idle_bytes, graphs);
     return graphs + (s->pools.complete ? gos_lesser(pools, s->pools.unpinned_bytes) : pools);
 }
@@ -132,7 +132,7 @@ bool gos_rule_pool_held(const struct gos_situation *s, struct gos_verdict *verdi
         amount(s, s->idle_bytes), gos_situation_requester(s));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_pool(s, verdict);
-    uint64_t graphs = (uint64_t)s->ledger->lines[GOS_LEDGER_GRAPH_IDLE].bytes;
+    uint64_t graphs = gos_situation_line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
     if (graphs)
         gos_verdict_say(
             verdict, gos_wording(s->evidence, "%s of it is idle graph memory.", amount(s, graphs)));

@@ -58,14 +58,9 @@ static void reckon_request(struct gos_situation *s)
     s->missing_bytes = gos_beyond(gos_plus(s->cost_bytes, dust), s->free_bytes);
 }
 
-static uint64_t line_bytes(const struct gos_situation *s, enum gos_ledger_line line)
-{
-    return (uint64_t)s->ledger->lines[line].bytes;
-}
-
 static uint64_t credible_hidden(const struct gos_situation *s)
 {
-    uint64_t hidden = line_bytes(s, GOS_LEDGER_HIDDEN);
+    uint64_t hidden = gos_situation_line_bytes(s, GOS_LEDGER_HIDDEN);
     if (!s->device->own_bytes_known)
         hidden = gos_beyond(hidden, GOS_CONTEXT_ALLOWANCE_BYTES);
     return hidden >= NEIGHBOUR_LEAST_BYTES ? hidden : 0;
@@ -73,15 +68,16 @@ static uint64_t credible_hidden(const struct gos_situation *s)
 
 static void reckon_sources(struct gos_situation *s)
 {
-    uint64_t idle = line_bytes(s, GOS_LEDGER_POOL_IDLE);
+    uint64_t idle = gos_situation_line_bytes(s, GOS_LEDGER_POOL_IDLE);
     s->own_idle_bytes =
         gos_lesser(gos_pool_unused_own(s->evidence, (uint32_t)s->device->ordinal), idle);
-    s->idle_bytes = idle - s->own_idle_bytes + line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
-    s->pending_bytes = line_bytes(s, GOS_LEDGER_POOL_PENDING);
-    s->stuck_bytes = line_bytes(s, GOS_LEDGER_HALF_EMPTY);
-    s->tracked_bytes =
-        s->ledger->own_bytes - line_bytes(s, GOS_LEDGER_CONTEXT) - line_bytes(s, GOS_LEDGER_HELD);
-    s->neighbours_bytes = line_bytes(s, GOS_LEDGER_CHILDREN) + line_bytes(s, GOS_LEDGER_OTHERS);
+    s->idle_bytes = idle - s->own_idle_bytes + gos_situation_line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
+    s->pending_bytes = gos_situation_line_bytes(s, GOS_LEDGER_POOL_PENDING);
+    s->stuck_bytes = gos_situation_line_bytes(s, GOS_LEDGER_HALF_EMPTY);
+    s->tracked_bytes = s->ledger->own_bytes - gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) -
+                       gos_situation_line_bytes(s, GOS_LEDGER_HELD);
+    s->neighbours_bytes = gos_situation_line_bytes(s, GOS_LEDGER_CHILDREN) +
+                          gos_situation_line_bytes(s, GOS_LEDGER_OTHERS);
     s->hidden_bytes = credible_hidden(s);
     s->imported_bytes = gos_lesser(s->device->live[GOS_KIND_IMPORTED].live_bytes,
                                    gos_plus(s->neighbours_bytes, s->hidden_bytes));

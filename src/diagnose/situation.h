@@ -84,6 +84,13 @@ uint64_t gos_situation_unused_bytes(const struct gos_situation *situation);
 /* The caching library with most live bytes on the device, "" none; *bytes: what it holds. */
 const char *gos_situation_cache(const struct gos_situation *situation, uint64_t *bytes);
 
+/* What that line of the device's ledger has. */
+static inline uint64_t gos_situation_line_bytes(const struct gos_situation *s,
+                                                enum gos_ledger_line line)
+{
+    return (uint64_t)s->ledger->lines[line].bytes;
+}
+
 /*
  * By how much it was short, as people reckon it: asked less free; where that
  * much was free, what whole 2 MiB blocks take less free.  Only when strict.
