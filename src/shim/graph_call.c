@@ -27,28 +27,26 @@ void gos_graph_note_free(enum gos_entrypoint entry, CUresult result, CUgraph gra
     errno = saved;
 }
 
-void gos_graph_note_destroyed(CUgraph graph)
+static void note_end(void (*ended)(uint64_t), uint64_t handle)
 {
     int saved = errno;
 
     if (!gos_graph_any() || !gos_call_tracks())
         return;
     gos_thread.depth++;
-    gos_graph_destroyed(number(graph));
+    ended(handle);
     gos_thread.depth--;
     errno = saved;
 }
 
+void gos_graph_note_destroyed(CUgraph graph)
+{
+    note_end(gos_graph_destroyed, number(graph));
+}
+
 void gos_graph_note_exec_destroyed(CUgraphExec exec)
 {
-    int saved = errno;
-
-    if (!gos_graph_any() || !gos_call_tracks())
-        return;
-    gos_thread.depth++;
-    gos_graph_exec_destroyed(number(exec));
-    gos_thread.depth--;
-    errno = saved;
+    note_end(gos_graph_exec_destroyed, number(exec));
 }
 
 void gos_graph_instantiated_slow(CUgraph graph, const CUgraphExec *exec)
