@@ -184,6 +184,7 @@ static void advise_top_site(const struct gos_situation *s, struct gos_verdict *v
 void gos_advise_less(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     advise_top_site(s, verdict);
+    gos_verdict_advise_growth(s, verdict);
     gos_verdict_advise(verdict, "Make the work smaller: batch size, sequence length, lower "
                                 "precision, activation checkpointing.");
     gos_verdict_advise(verdict, "Or spread it: shard over more devices, offload to the host.");

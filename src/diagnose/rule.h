@@ -52,9 +52,11 @@ gos_rule gos_rule_others;
 gos_rule gos_rule_process;
 /*
  * rule_leak.c: one line keeps more and more; the first where it grew by more
- * than others hold and than lies unused, each taken for itself.
+ * than others hold and than lies unused, each taken for itself.  The second is about
+ * any growth, far larger than what lies unused: what applies when pieces are left aside.
  */
 gos_rule gos_rule_outgrown;
+gos_rule gos_rule_outgrown_pieces;
 gos_rule gos_rule_leak;
 /* rule_unexplained.c: always applies. */
 gos_rule gos_rule_unexplained;
@@ -88,5 +90,8 @@ void gos_verdict_say_shape(const struct gos_situation *situation, struct gos_ver
 
 /* rule_leak.c: that memory grew, where it is no leak's verdict; nothing when it did not. */
 void gos_verdict_say_growth(const struct gos_situation *situation, struct gos_verdict *verdict);
+
+/* rule_leak.c: what to do if it is a leak, where nothing shows whether it is; else nothing. */
+void gos_verdict_advise_growth(const struct gos_situation *situation, struct gos_verdict *verdict);
 
 #endif

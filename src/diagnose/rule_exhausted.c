@@ -188,14 +188,21 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
                                     "%s holds %s in segments that are opaque from outside: part "
                                     "of it may be unused, in pieces.",
                                     cache, amount(s, held)));
-    if (strcmp(cache, "torch") == 0 && pieces_could_help(s, framework))
-        gos_advise_torch_pieces(s, verdict);
     if (s->diagnosis->unseen_bytes >= s->missing_bytes)
         gos_verdict_say(verdict,
                         gos_wording(s->evidence,
                                     "The stacks that were kept do not show which library asked for "
                                     "%s of it.",
                                     amount(s, s->diagnosis->unseen_bytes)));
+}
+
+static void advise_pieces(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    uint64_t held = 0;
+    const char *cache = gos_situation_cache(s, &held);
+    if (strcmp(cache, "torch") == 0 &&
+        pieces_could_help(s, gos_framework_find(s->evidence, cache, (uint32_t)s->device->ordinal)))
+        gos_advise_torch_pieces(s, verdict);
 }
 
 /* A segment is made of several pieces, all of them before the first is mapped [torch's source]. */
@@ -232,13 +239,18 @@ static void say_context(const struct gos_situation *s, struct gos_verdict *verdi
                                          amount(s, context)));
 }
 
-/* What is larger comes first. */
+/* What is larger comes first; pieces are not what ends a program that grows. */
 static void advise_own(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     bool first = context_is_most(s);
+    bool grows = s->leak.kind != GOS_GROWTH_NONE;
+    if (!grows)
+        advise_pieces(s, verdict);
     if (first)
         gos_advise_context(s, verdict);
     gos_advise_less(s, verdict);
+    if (grows)
+        advise_pieces(s, verdict);
     if (!first && gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) >= LARGE_CONTEXT_BYTES)
         gos_advise_context(s, verdict);
 }

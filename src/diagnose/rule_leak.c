@@ -6,6 +6,7 @@
 #include "holder.h"
 #include "library.h"
 #include "rule.h"
+#include "saturate.h"
 #include "wording.h"
 
 static const char *amount(const struct gos_situation *s, uint64_t bytes)
@@ -143,6 +144,27 @@ bool gos_rule_outgrown(const struct gos_situation *s, struct gos_verdict *verdic
            gos_rule_leak(s, verdict);
 }
 
+/*
+ * Growth that nobody can be accused of (loading, larger work, a leak where nothing else is freed)
+ * comes before pieces of which it would have used up as much again in an eighth of the run: whole,
+ * they had put the end off by so little.
+ */
+#define GROWTH_DWARFS 8
+
+static bool dwarfs(const struct gos_situation *s, uint64_t bytes)
+{
+    return s->leak.kind != GOS_GROWTH_NONE && s->leak.grown_bytes / GROWTH_DWARFS > bytes;
+}
+
+bool gos_rule_outgrown_pieces(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    return dwarfs(s, gos_situation_unused_bytes(s)) &&
+           dwarfs(s, gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE)) &&
+           (gos_rule_shared_memory(s, verdict) || gos_rule_others(s, verdict) ||
+            gos_rule_leak(s, verdict) || gos_rule_cache_opaque(s, verdict) ||
+            gos_rule_process(s, verdict));
+}
+
 bool gos_rule_leak(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_leak *leak = &s->leak;
@@ -205,6 +227,20 @@ static void say_many(const struct gos_situation *s, const struct gos_leak *leak,
                                     grew, first, second));
 }
 
+/* How long what lies unused, were it whole, had lasted. */
+static void say_pieces(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    uint64_t unused = gos_plus(gos_situation_unused_bytes(s),
+                               gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE));
+    uint64_t pace = gos_leak_pace(&s->evidence->growth, s->leak.device);
+    if (unused == 0 || pace == 0 || !dwarfs(s, unused))
+        return;
+    gos_verdict_say(
+        verdict,
+        gos_wording(s->evidence, "All that lies unused, %s, would have lasted for about %llu more.",
+                    amount(s, unused), (unsigned long long)(unused / (pace / 1000 + 1))));
+}
+
 void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_leak *leak = &s->leak;
@@ -216,4 +252,21 @@ void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *v
                                     "%s grew steadily %s while hardly anything was freed: it "
                                     "loads more than fits, or it leaks.",
                                     suspect_words(s, leak), course(s, leak->site)));
+    if (leak->kind != GOS_GROWTH_NONE)
+        say_pieces(s, verdict);
+}
+
+void gos_verdict_advise_growth(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    const struct gos_leak *leak = &s->leak;
+    if (leak->kind != GOS_GROWTH_UNFREED)
+        return;
+    const struct gos_site *site = gos_site_get(leak->site->site);
+    gos_verdict_advise(verdict,
+                       gos_wording(s->evidence,
+                                   "Should %s keep all that?  If not, free it or bound it%s.",
+                                   suspect_words(s, leak),
+                                   site && site->python_count
+                                       ? "; of a training loop keep loss.item(), not the loss"
+                                       : ""));
 }

@@ -8,7 +8,8 @@
 /*
  * First what the call itself gives away, then what a person can change at
  * once (unused memory), then who uses the rest; a leak larger than the pieces
- * and the neighbours comes before them.  A rule further down is asked
+ * and the neighbours comes before them, and so does growth of which the pieces
+ * are a trifle.  A rule further down is asked
  * only for the runner-up, unless the answer so far is a mere guess.
  */
 /* clang-format off */
@@ -34,6 +35,7 @@ static gos_rule *const rules[] = {
     gos_rule_pool_held,
     gos_rule_framework_held,
     gos_rule_outgrown,
+    gos_rule_outgrown_pieces,
     gos_rule_blocks_fragmented,
     gos_rule_pool_fragmented,
     gos_rule_pool_pieces,

@@ -13,11 +13,17 @@ class V1(ctypes.Structure):
 class V2(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint)] + \\
         [(name, ctypes.c_ulonglong) for name in ("total", "reserved", "free", "used")]
+import os
 def nvml():
     library = ctypes.CDLL("libnvidia-ml.so.1")
     device = ctypes.c_void_p()
     assert library.nvmlInit_v2() == 0
-    assert library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) == 0
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]  # NVML counts them all
+    if visible.isdigit():
+        found = library.nvmlDeviceGetHandleByIndex_v2(int(visible), ctypes.byref(device))
+    else:
+        found = library.nvmlDeviceGetHandleByUUID(visible.encode(), ctypes.byref(device))
+    assert found == 0, (found, visible)
     one, two = V1(), V2(version=ctypes.sizeof(V2) | 2 << 24)
     assert library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(one)) == 0
     assert library.nvmlDeviceGetMemoryInfo_v2(device, ctypes.byref(two)) == 0

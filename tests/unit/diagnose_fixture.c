@@ -288,14 +288,13 @@ static uint64_t at_moment(uint64_t mib, bool steady, uint64_t i)
 static void add_growth(const struct scene *scene, struct gos_evidence *evidence, struct room *room)
 {
     bool app_steady = scene->course != COURSE_FLAT;
-    bool torch_steady = scene->course == COURSE_TOGETHER;
+    bool torch_steady = scene->course == COURSE_TOGETHER || scene->course == COURSE_TORCH;
+    bool unfreed = scene->course == COURSE_UNFREED || scene->course == COURSE_TORCH;
     if (scene->course == COURSE_UNKNOWN)
         return;
     for (uint32_t i = 0; i < MOMENTS; i++) {
-        room->moments[i] =
-            (struct gos_moment){.allocated_count = 100 * i,
-                                .freed_count = scene->course == COURSE_UNFREED ? 0 : 50 * i,
-                                .age_ms = 100 * i};
+        room->moments[i] = (struct gos_moment){
+            .allocated_count = 100 * i, .freed_count = unfreed ? 0 : 50 * i, .age_ms = 100 * i};
         room->live_bytes[1][i] = at_moment(scene->app, app_steady, i);
         room->live_bytes[2][i] = at_moment(scene->torch, torch_steady, i);
         room->live_bytes[0][i] = room->live_bytes[1][i] + room->live_bytes[2][i];

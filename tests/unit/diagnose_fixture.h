@@ -47,6 +47,7 @@ enum course {
     COURSE_UNFREED,  /* app steadily, and nothing was freed */
     COURSE_FLAT,     /* app in the first third of the run, then no more */
     COURSE_TOGETHER, /* both steadily */
+    COURSE_TORCH,    /* torch steadily, and nothing was freed */
 };
 
 struct scene {
