@@ -34,11 +34,17 @@ static uint64_t slack_bytes(const struct gos_situation *s)
            gos_situation_line_bytes(s, GOS_LEDGER_HELD) + s->device->unmapped_physical_bytes;
 }
 
+/* NULL: it was not asked, or did not say. */
+static const struct gos_framework_evidence *word_of(const struct gos_situation *s,
+                                                    const char *library)
+{
+    return gos_framework_find(s->evidence, library, (uint32_t)s->device->ordinal);
+}
+
 /* What it said in time that it has: how much of that is unused is a line of the ledger. */
 static uint64_t spoken_of(const struct gos_situation *s, const char *library)
 {
-    const struct gos_framework_evidence *framework =
-        gos_framework_find(s->evidence, library, (uint32_t)s->device->ordinal);
+    const struct gos_framework_evidence *framework = word_of(s, library);
     return framework && !framework->is_late ? framework->reserved_bytes : 0;
 }
 
@@ -107,8 +113,7 @@ static bool context_is_most(const struct gos_situation *s)
 static uint64_t used_by(const struct gos_situation *s, size_t holder)
 {
     const struct gos_diagnosis *diagnosis = s->diagnosis;
-    const struct gos_framework_evidence *framework = gos_framework_find(
-        s->evidence, diagnosis->holders[holder].name, (uint32_t)s->device->ordinal);
+    const struct gos_framework_evidence *framework = word_of(s, diagnosis->holders[holder].name);
     uint64_t live =
         gos_beyond(diagnosis->holders[holder].live_bytes, diagnosis->holders[holder].managed_bytes);
     return gos_beyond(live, framework ? gos_framework_idle_bytes(framework) : 0);
@@ -178,8 +183,7 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
 {
     uint64_t held = 0;
     const char *cache = gos_situation_cache(s, &held);
-    const struct gos_framework_evidence *framework =
-        gos_framework_find(s->evidence, cache, (uint32_t)s->device->ordinal);
+    const struct gos_framework_evidence *framework = word_of(s, cache);
     if (framework)
         gos_framework_say(s, framework, verdict);
     else if (cache[0])
@@ -200,8 +204,7 @@ static void advise_pieces(const struct gos_situation *s, struct gos_verdict *ver
 {
     uint64_t held = 0;
     const char *cache = gos_situation_cache(s, &held);
-    if (strcmp(cache, "torch") == 0 &&
-        pieces_could_help(s, gos_framework_find(s->evidence, cache, (uint32_t)s->device->ordinal)))
+    if (strcmp(cache, "torch") == 0 && pieces_could_help(s, word_of(s, cache)))
         gos_advise_torch_pieces(s, verdict);
 }
 
@@ -239,17 +242,17 @@ static void say_context(const struct gos_situation *s, struct gos_verdict *verdi
                                          amount(s, context)));
 }
 
-/* What is larger comes first; pieces are not what ends a program that grows. */
+/* What is larger comes first; pieces that growth has made a trifle of come last. */
 static void advise_own(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     bool first = context_is_most(s);
-    bool grows = s->leak.kind != GOS_GROWTH_NONE;
-    if (!grows)
+    bool trifles = s->leak.kind != GOS_GROWTH_NONE && word_of(s, "torch");
+    if (!trifles)
         advise_pieces(s, verdict);
     if (first)
         gos_advise_context(s, verdict);
     gos_advise_less(s, verdict);
-    if (grows)
+    if (trifles)
         advise_pieces(s, verdict);
     if (!first && gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) >= LARGE_CONTEXT_BYTES)
         gos_advise_context(s, verdict);

@@ -108,6 +108,18 @@ def test_torch_in_pieces_is_found_when_it_asked_for_itself(frameworks, gil):
     assert "exhausted-by-process" in first and "fragmented" in second
 
 
+def test_pieces_that_growth_leaves_behind_are_not_its_cause(frameworks):
+    run = frameworks("own_grows")
+    assert outcomes(run) == ["torch asks 2"]
+    verdict = run.report.json["verdict"]
+    assert said(run.report)["segments"]["pinned_count"] == 62
+    assert (verdict["code"], verdict["runner_up"]) == ("exhausted-by-process", "fragmented")
+    evidence = " ".join(verdict["evidence"])
+    assert "grew steadily" in evidence and "620.0 MiB, would have lasted for about 2" in evidence
+    assert "keep all that?" in verdict["advice"][1]
+    assert "expandable_segments:True" in " ".join(verdict["advice"])
+
+
 def test_what_torch_has_switched_on_itself_is_not_advised(frameworks):
     report = frameworks("own_in_pieces", "expandable").report
     assert report.code == "fragmented"

@@ -84,6 +84,13 @@ def own_in_pieces():
         wait_until_told()
 
 
+def own_grows():
+    """Its segments fill the device one by one, with 10 MiB left over in each."""
+    fill(62, 250, [240] * 62)
+    say("torch asks", torch.cuda.take(600)[0])
+    wait_until_told()
+
+
 def own_in_use():
     fill()
     say("torch asks", torch.cuda.take(1024)[0])
