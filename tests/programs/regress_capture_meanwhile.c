@@ -14,14 +14,9 @@
     F(graph_destroy, cuGraphDestroy)
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "host.h"
+#include "holder.h"
 
 static const char *how;
 static CUcontext context;
@@ -82,47 +77,14 @@ static int give_back(void *arg, int device, uint64_t wanted_bytes)
     return 0;
 }
 
-__attribute__((noreturn)) static void hold(void)
-{
-    CUdeviceptr held;
-
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    open_device();
-    MUST(driver.mem_alloc(&held, scaled(free_bytes(), 10240)));
-    printf("holding\n");
-    fflush(stdout);
-    alarm(2);
-    for (;;)
-        pause();
-}
-
-static pid_t start_holder(void)
-{
-    char line[16];
-    int output[2];
-
-    if (pipe(output) != 0)
-        exit(1);
-    pid_t holder = fork();
-    if (holder == 0) {
-        dup2(output[1], STDOUT_FILENO);
-        execl("/proc/self/exe", how, "hold", (char *)NULL);
-        _exit(127);
-    }
-    if (read(output[0], line, sizeof line) < 1)
-        exit(1);
-    return holder;
-}
-
 int main(int count, char **words)
 {
     CUdeviceptr memory;
     pthread_t thread;
 
+    hold_if_told(count, words);
     how = count > 1 ? words[1] : "gives";
-    if (is("hold"))
-        hold();
-    pid_t holder = is("wait") ? start_holder() : 0;
+    pid_t holder = is("wait") ? start_holder("2") : 0;
     open_device();
     size_t at_start = is("wait") ? free_bytes() / 5632 * 15872 : free_bytes();
     MUST(driver.context_get(&context));
@@ -139,9 +101,7 @@ int main(int count, char **words)
     usleep(is("many") ? 100000 : 0);
     atomic_store(&is_over, true);
     pthread_join(thread, NULL);
-    if (holder) {
-        kill(holder, SIGKILL);
-        waitpid(holder, NULL, 0);
-    }
+    if (holder)
+        stop_holder(holder);
     return 0;
 }
