@@ -258,7 +258,7 @@ def test_lines_of_the_program_are_kept_of_a_deep_stack(host, python_path):
         assert len(frames) == 40
         assert [i for i, frame in enumerate(frames) if frame["file"] == "<not kept>"] == [31]
     assert counts == {"encode": 200, "decode": 200}
-    assert ("stack_deep.py:35 <module> (layers: core.py:3) short by"
+    assert ("stack_deep.py:29 <module> (layers: core.py:3) short by"
             in " ".join(report.text.split()))
     assert "      ... and 28 more\n      /venv/site-packages/layers/core.py:6  step\n" in report.text
     shown = subprocess.run([str(BUILD / "gpuoomshim"), "show", "--all", str(report.path)],
@@ -301,9 +301,9 @@ def test_site_lines_name_the_readers_own_lines(host, python):
     run = host(python, HERE / "stack_tags.py")
     screen = " ".join(run.report.text.split("\n\nVERDICT")[0].split())
     assert run.stdout == "outcome: 2\n"
-    assert "asked by python: stack_tags.py:16 allocate <- stack_tags.py:38 <module>" in screen
-    assert "1 allocation stack_tags.py:16 allocate <- stack_tags.py:20 weights" in screen
-    assert "3 allocations stack_tags.py:16 allocate [kv-cache]" in screen
+    assert "asked by python: stack_tags.py:11 allocate <- stack_tags.py:33 <module>" in screen
+    assert "1 allocation stack_tags.py:11 allocate <- stack_tags.py:15 weights" in screen
+    assert "3 allocations stack_tags.py:11 allocate [kv-cache]" in screen
     assert run.report.json["request"]["requester"].startswith(("python", "libpython"))
 
 

@@ -1,13 +1,7 @@
 """Allocations far below the program's own line, through a library of many small functions."""
 import ctypes
-import sys
 
-cuda = ctypes.CDLL("libcuda.so.1")
-context = ctypes.c_void_p()
-for result in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
-               cuda.cuCtxSetCurrent(context)):
-    if result:
-        sys.exit(77)
+from python_device import cuda
 
 LIBRARY = """
 def allocate(mib):

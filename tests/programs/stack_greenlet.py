@@ -1,18 +1,9 @@
 """Greenlets switch the C stack below the interpreter; each allocates on its own."""
 import ctypes
-import sys
 
 import greenlet
 
-cuda = ctypes.CDLL("libcuda.so.1")
-
-
-def open_device():
-    context = ctypes.c_void_p()
-    for result in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
-                   cuda.cuCtxSetCurrent(context)):
-        if result:
-            sys.exit(77)
+from python_device import cuda
 
 
 def one_round():
@@ -45,7 +36,6 @@ def take_turns():
         waiting = [one for one in waiting if not one.dead]
 
 
-open_device()
 for _ in range(20):
     take_turns()
 print("outcome: all greenlets ended")

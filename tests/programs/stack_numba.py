@@ -5,12 +5,7 @@ import sys
 import numba
 import numpy
 
-cuda = ctypes.CDLL("libcuda.so.1")
-context = ctypes.c_void_p()
-for result in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
-               cuda.cuCtxSetCurrent(context)):
-    if result:
-        sys.exit(77)
+from python_device import cuda
 
 allocate = cuda.cuMemAlloc_v2
 allocate.argtypes = [ctypes.c_void_p, ctypes.c_size_t]

@@ -1,7 +1,8 @@
 """Allocations inside sub-interpreters, on this thread and on others."""
-import ctypes
 import sys
 import threading
+
+from python_device import context, cuda
 
 PROGRAM = """
 import ctypes
@@ -18,13 +19,6 @@ try:
     from _testcapi import run_in_subinterp
 except ImportError:
     sys.exit(77)
-
-cuda = ctypes.CDLL("libcuda.so.1")
-context = ctypes.c_void_p()
-for result in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)):
-    if result:
-        sys.exit(77)
-cuda.cuCtxSetCurrent(context)
 
 
 def run():
