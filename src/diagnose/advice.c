@@ -87,7 +87,7 @@ static void advise_jax_share(const struct gos_situation *s, struct gos_verdict *
                                                 names[i]));
         return;
     }
-    gos_verdict_advise(verdict, "Or give it a share: XLA_PYTHON_CLIENT_MEM_FRACTION=0.6.");
+    gos_verdict_advise(verdict, "Give it a share: XLA_PYTHON_CLIENT_MEM_FRACTION=0.6.");
 }
 
 static void advise_jax(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -103,7 +103,7 @@ static void advise_tensorflow(const struct gos_situation *s, struct gos_verdict 
     if (!gos_setting_is_on(s->evidence, "TF_FORCE_GPU_ALLOW_GROWTH"))
         gos_verdict_advise(verdict, "Do not let TensorFlow take the device in advance: "
                                     "TF_FORCE_GPU_ALLOW_GROWTH=true.");
-    gos_verdict_advise(verdict, "Or give it a share: "
+    gos_verdict_advise(verdict, "Give it a share: "
                                 "tf.config.set_logical_device_configuration(memory_limit=...).");
 }
 

@@ -95,18 +95,23 @@ static bool nothing_could_help(const struct gos_situation *s)
            s->device->live[GOS_KIND_MANAGED].live_bytes == 0;
 }
 
-/* Of allocations; what is managed may be on the host. */
+/* Of allocations, without what a framework says it does not use. */
+static uint64_t kept_bytes(const struct gos_situation *s)
+{
+    return s->tracked_bytes - gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE);
+}
+
+/* Of that, what is live; what is managed may be on the host. */
 static uint64_t used_bytes(const struct gos_situation *s)
 {
-    return s->tracked_bytes - gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE) -
-           gos_situation_line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
+    return gos_beyond(kept_bytes(s), gos_plus(gos_situation_line_bytes(s, GOS_LEDGER_LIVE_MANAGED),
+                                              gos_situation_unused_bytes(s)));
 }
 
 /* Of what this process holds, what no call allocated. */
 static bool context_is_most(const struct gos_situation *s)
 {
-    return gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) >
-           used_bytes(s) + gos_situation_line_bytes(s, GOS_LEDGER_LIVE_MANAGED);
+    return gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) > kept_bytes(s);
 }
 
 /* Without what is managed, and what it says itself that it does not use. */
@@ -132,12 +137,24 @@ static const char *holder_words(const struct gos_situation *s)
                        amount(s, gos_lesser(used_by(s, largest), used_bytes(s))));
 }
 
+/* ", and 8.00 GiB freed but not back yet"; "" where that is little. */
+static const char *unused_words(const struct gos_situation *s)
+{
+    uint64_t unused = gos_situation_unused_bytes(s);
+    const char *state = s->pending_bytes == 0        ? "unused"
+                        : s->pending_bytes == unused ? "freed but not back yet"
+                                                     : "unused or not back yet";
+    return unused > used_bytes(s) / 16
+               ? gos_wording(s->evidence, ", and %s %s", amount(s, unused), state)
+               : "";
+}
+
 /* "14.00 GiB in use, most of it by torch (12.00 GiB), and 8.00 GiB managed, …" */
 static const char *held_words(const struct gos_situation *s)
 {
     uint64_t managed = s->device->live[GOS_KIND_MANAGED].live_bytes;
-    const char *used =
-        gos_wording(s->evidence, "%s in use%s", amount(s, used_bytes(s)), holder_words(s));
+    const char *used = gos_wording(s->evidence, "%s in use%s%s", amount(s, used_bytes(s)),
+                                   holder_words(s), unused_words(s));
     if (!managed)
         return used;
     return gos_wording(s->evidence, "%s%s managed, which may be on the host",
