@@ -53,11 +53,11 @@ static void advise_torch(const struct gos_situation *s, struct gos_verdict *verd
         gos_wording(s->evidence, "Call torch.cuda.empty_cache() before %s needs the memory.",
                     strcmp(s->requester, "torch") == 0 ? "this point"
                                                        : gos_situation_requester(s)));
-    gos_verdict_advise(verdict, limit_of(s, "torch") == GOS_SETTING_ON
-                                    ? "Keep a larger margin for the others: lower what is given to "
-                                      "torch.cuda.set_per_process_memory_fraction."
-                                    : "Keep a margin for the others: "
-                                      "torch.cuda.set_per_process_memory_fraction(0.95).");
+    gos_verdict_advise(verdict,
+                       limit_of(s, "torch") == GOS_SETTING_ON
+                           ? "Keep a larger margin for the others: lower what is given to "
+                             "torch.cuda.set_per_process_memory_fraction."
+                           : "Keep a margin: torch.cuda.set_per_process_memory_fraction(0.95).");
     if (!gos_setting_torch_collects(s->evidence))
         advise_torch_threshold(s, verdict);
 }
