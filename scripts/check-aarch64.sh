@@ -16,7 +16,7 @@ system=/usr/aarch64-linux-gnu
 packages=$build/packages
 sysroot=$(realpath -m "$build")/sysroot
 # libunwind, so that not only libgcc's unwinder is tried.
-wanted="libcmocka-dev libcmocka0 libjansson-dev libjansson4 libunwind8 liblzma5"
+wanted="libcmocka-dev libcmocka0 libjansson-dev libjansson4 libdw-dev libelf-dev libunwind8 liblzma5"
 
 # shellcheck source=scripts/needs.sh
 . scripts/needs.sh
@@ -45,7 +45,7 @@ other_apt() {
 }
 
 fetch_libraries() {
-    [ -e "$sysroot/complete" ] && return 0
+    [ "$(cat "$sysroot/complete" 2>/dev/null)" != "$wanted" ] || return 0
     command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 1
     # shellcheck disable=SC2086  # packages are words
     other_apt update >/dev/null 2>&1 && other_apt download $wanted >/dev/null 2>&1 || return 1
@@ -53,7 +53,7 @@ fetch_libraries() {
         dpkg -x "$package" "$sysroot" || return 1
     done
     rm -rf "$packages"
-    touch "$sysroot/complete"
+    echo "$wanted" >"$sysroot/complete"
 }
 
 build_all() {
@@ -65,7 +65,7 @@ if ! have_tools; then
     [ "${1:-}" != --install ] || install_missing || skip "cannot install$missing_packages"
     have_tools || skip "missing:$missing_packages"
 fi
-fetch_libraries || skip "no Debian to fetch libcmocka, libjansson and libunwind of arm64 from"
+fetch_libraries || skip "no Debian to fetch libcmocka, libjansson, libdw and libunwind of arm64 from"
 libraries=$sysroot/usr/lib/aarch64-linux-gnu
 
 build_all all sim programs tests check-exports || exit 1

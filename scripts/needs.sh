@@ -66,6 +66,7 @@ need_build() {
     need 'command -v python3' python3
     need 'has_header uthash.h' uthash-dev
     need 'has_header jansson.h' libjansson-dev
+    need 'has_header elfutils/libdwfl.h' libdw-dev
     need 'has_library libunwind.so.8' libunwind8
 }
 

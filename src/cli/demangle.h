@@ -4,6 +4,9 @@
 
 #include "load.h"
 
+/* A name for people: itself where it is not mangled or there is no C++ library. */
+const char *gos_demangled(struct gos_scratch *scratch, const char *symbol);
+
 /* Replace every mangled symbol of the report; without a C++ library they stay. */
 void gos_demangle(struct gos_loaded *loaded);
 

@@ -1,9 +1,9 @@
 cli_sources := \
-    build_id.c \
     command_options.c \
     command_run.c \
     command_show.c \
     complain.c \
+    debug_info.c \
     demangle.c \
     json_file.c \
     json_path.c \
@@ -16,7 +16,6 @@ cli_sources := \
     load_site.c \
     main.c \
     suggest.c \
-    symbol_table.c \
     symbolize.c
 
 # Statically, so that the command runs where jansson is not installed.

@@ -1,4 +1,5 @@
 """The command: what it prints, what it refuses, and that its reports follow the schema."""
+import ctypes
 import json
 import os
 import pathlib
@@ -212,22 +213,47 @@ def test_show_demangles_names_of_cxx(samples, tmp_path):
     assert "c10::cuda::malloc(unsigned long)" in command("show", path).stdout
 
 
+ODD = """static int quiet_helper(int x)
+{
+    return x * 3 + 1;
+}
+static inline __attribute__((always_inline)) int inner(int x)
+{
+    __asm__ volatile("inlined_here: nop");
+    return x;
+}
+int outer(int x)
+{
+    return quiet_helper(inner(x));
+}
+"""
+
+
+def library_of(folder, *flags, source=ODD, name="odd.c", compilers=("cc", "gcc")):
+    compiler = next(filter(None, map(shutil.which, compilers)), None)
+    if not compiler or not shutil.which("nm"):
+        pytest.skip("no compiler or no nm")
+    try:
+        ctypes.CDLL("libdw.so.1")
+    except OSError:
+        pytest.skip("no libdw")
+    (folder / name).write_text(source)
+    library = folder / "libodd.so"
+    subprocess.run([compiler, "-g", "-O0", "-shared", "-fPIC", "-Wl,--build-id", *flags,
+                    "-o", library, folder / name], check=True)
+    return library
+
+
+def build_id_of(library):
+    notes = subprocess.run(["readelf", "-n", library], capture_output=True, text=True).stdout
+    return re.search(r"Build ID: (\w+)", notes)[1]
+
+
 @pytest.fixture
 def built(tmp_path):
     """A library with a function inside, and a report with a frame in it that has no symbol."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if not compiler or not shutil.which("addr2line") or not shutil.which("nm"):
-        pytest.skip("no compiler or no addr2line")
-    source = tmp_path / "odd.c"
-    source.write_text("static int quiet_helper(int x)\n{\n    return x * 3 + 1;\n}\n"
-                      "static inline __attribute__((always_inline)) int inner(int x)\n{\n"
-                      "    __asm__ volatile(\"inlined_here: nop\");\n    return x;\n}\n"
-                      "int outer(int x)\n{\n    return quiet_helper(inner(x));\n}\n")
-    library = tmp_path / "libodd.so"
-    subprocess.run([compiler, "-g", "-O0", "-shared", "-fPIC", "-Wl,--build-id", "-o", library,
-                    source], check=True)
-    notes = subprocess.run(["readelf", "-n", library], capture_output=True, text=True).stdout
-    return library, address_of(library, "quiet_helper"), re.search(r"Build ID: (\w+)", notes)[1]
+    library = library_of(tmp_path)
+    return library, address_of(library, "quiet_helper"), build_id_of(library)
 
 
 def address_of(library, symbol):
@@ -264,13 +290,52 @@ def test_show_symbolize_gives_exported_functions_their_lines(samples, tmp_path, 
     assert re.search(r"outer at \S+/odd.c:11", shown.stdout), shown.stderr
 
 
-def test_show_symbolize_shows_inlined_functions_in_their_place(samples, tmp_path, built):
-    library, _, build_id = built
-    inlined = address_of(library, "inlined_here") - 4
-    shown = command("show", "--symbolize",
-                    report_with_frame(samples, tmp_path, library, inlined, build_id))
+def inlined_frame(samples, tmp_path, library):
+    return report_with_frame(samples, tmp_path, library, address_of(library, "inlined_here") - 4,
+                             build_id_of(library))
+
+
+def assert_inlined_in_place(shown):
     places = re.findall(r"libodd.so +(\w+) at \S+/odd.c:(\d+)$", shown.stdout, re.M)
-    assert places[:2] == [("inner", "7"), ("outer", "12")], shown.stdout
+    assert places[:2] == [("inner", "7"), ("outer", "12")], (shown.stdout, shown.stderr)
+
+
+@pytest.mark.parametrize("flags", ["", "-gdwarf-4", "-gdwarf-5", "-gz", "-gdwarf-4 -gz"])
+def test_show_symbolize_shows_inlined_functions_in_their_place(samples, tmp_path, flags):
+    library = library_of(tmp_path, *flags.split())
+    assert_inlined_in_place(command("show", "--symbolize",
+                                    inlined_frame(samples, tmp_path, library)))
+
+
+def test_show_symbolize_needs_no_table_of_addresses(samples, tmp_path, built):
+    if not shutil.which("objcopy"):
+        pytest.skip("no objcopy")
+    subprocess.run(["objcopy", "--remove-section=.debug_aranges", built[0]], check=True)
+    assert_inlined_in_place(command("show", "--symbolize",
+                                    inlined_frame(samples, tmp_path, built[0])))
+
+
+@pytest.mark.parametrize("compiler", ["c++", "clang++"])
+def test_show_symbolize_names_functions_of_namespaces_in_full(samples, tmp_path, compiler):
+    source = ("namespace place { namespace {\n"
+              "inline __attribute__((always_inline)) int inner(int x)\n"
+              "{ __asm__ volatile(\"inlined_here: nop\"); return x; }\n"
+              "__attribute__((noinline)) int local(int x, char)\n{ return inner(x) + 1; }\n"
+              "} }\nint outer(int x) { return place::local(x, 'a'); }\n")
+    library = library_of(tmp_path, source=source, name="odd.cc", compilers=(compiler,))
+    shown = command("show", "--symbolize", inlined_frame(samples, tmp_path, library))
+    places = re.findall(r"libodd.so +(\S.*) at \S+/odd.cc:(\d+)$", shown.stdout, re.M)[:2]
+    assert "inner" in places[0][0] and places[0][1] == "3", shown.stdout
+    assert places[1] == ("place::(anonymous namespace)::local(int, char)", "5")
+
+
+def test_show_symbolize_takes_names_of_any_length(samples, tmp_path):
+    name = "very_" * 2000 + "long"
+    library = library_of(tmp_path, source=ODD.replace("quiet_helper", name))
+    shown = command("show", "--all", "--symbolize",
+                    report_with_frame(samples, tmp_path, library, address_of(library, name),
+                                      build_id_of(library)))
+    assert re.search(r"libodd.so +(very_){80}", shown.stdout), shown.stderr
 
 
 def test_show_symbolize_follows_the_link_to_debug_information(samples, tmp_path, built):
@@ -312,6 +377,56 @@ def test_show_symbolize_leaves_a_changed_file_alone(samples, tmp_path, built):
     shown = command("show", "--symbolize", path)
     assert "quiet_helper" not in shown.stdout
     assert "not the file that was loaded (another build id)" in shown.stderr
+
+
+def test_show_symbolize_takes_no_debug_information_of_another_build(samples, tmp_path, built):
+    library, address, build_id = built
+    if not shutil.which("objcopy"):
+        pytest.skip("no objcopy")
+    (tmp_path / "other").mkdir()
+    other = library_of(tmp_path / "other", "-DOTHER", source="int before;\n" + ODD)
+    other.rename(tmp_path / "libodd.debug")
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={tmp_path}/libodd.debug",
+                    library], check=True)
+    shown = command("show", "--symbolize",
+                    report_with_frame(samples, tmp_path, library, address, build_id))
+    assert shown.returncode == 0
+    assert f"+{address + 5:#x}" in shown.stdout and "odd.c" not in shown.stdout
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 0.3, 0.6, 0.9, 0.999])
+def test_show_symbolize_leaves_frames_of_a_truncated_file_as_they_are(samples, tmp_path, built,
+                                                                       share):
+    path = report_with_frame(samples, tmp_path, *built)
+    os.truncate(built[0], int(built[0].stat().st_size * share))
+    shown = command("show", "--symbolize", path)
+    assert shown.returncode == 0
+    assert f"+{built[1] + 5:#x}" in shown.stdout, shown.stdout
+
+
+@pytest.mark.parametrize("section", [".debug_info", ".debug_abbrev", ".debug_line", ".debug_str"])
+def test_show_symbolize_survives_damaged_debug_information(samples, tmp_path, built, section):
+    library = built[0]
+    sections = subprocess.run(["readelf", "-SW", library], capture_output=True, text=True).stdout
+    found = re.search(rf" \{section} +PROGBITS +\w+ (\w+) (\w+)", sections)
+    path = report_with_frame(samples, tmp_path, *built)
+    with library.open("r+b") as file:
+        file.seek(int(found[1], 16))
+        file.write(b"\xa5" * int(found[2], 16))
+    shown = command("show", "--symbolize", path)
+    assert shown.returncode == 0
+    assert re.search(r"^ +libodd.so +\S", shown.stdout, re.M), shown.stdout
+
+
+def test_show_needs_libdw_for_symbolize_alone(samples, tmp_path, built):
+    path = report_with_frame(samples, tmp_path, *built)
+    (tmp_path / "libdw.so.1").write_text("no library")
+    env = {"LD_LIBRARY_PATH": str(tmp_path)}
+    assert command("show", path, env=env).returncode == 0
+    shown = command("show", "--symbolize", path, env=env)
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert "--symbolize needs libdw (Debian: libdw1): " in shown.stderr
+    assert shown.stderr.count("\n") == 1
 
 
 # --- options, version, help
