@@ -187,6 +187,12 @@ def test_failure_on_a_small_stack_is_left_alone_and_counted(same, program):
     assert any("reports not written" in line for line in run.report.json["incomplete"])
 
 
+def test_coroutine_of_the_first_thread_may_have_a_small_stack(same, program):
+    run = same(program("regress_small_stack"), "first")
+    assert "its thread's stack is too small" in run.stderr
+    assert run.reports == []
+
+
 def test_context_that_comes_after_many_streams_ends_with_its_memory(same, program):
     books_agree(same(program("regress_many_streams")))
 
