@@ -1,10 +1,11 @@
 """What once went wrong, and must not again."""
 import re
+import shutil
 
 import pytest
 
 from books import books_agree
-from hosts import MIB, PROGRAMS
+from hosts import MIB, PROGRAMS, SIM
 
 
 def test_closed_stderr_does_not_end_the_program(same, program):
@@ -47,6 +48,14 @@ def test_child_of_a_fork_in_a_lookup_looks_up(same):
 def test_driver_that_was_closed_and_opened_elsewhere_is_used(same):
     run = same(PROGRAMS / "regress_driver_reopened.dlsym")
     assert "found without a driver 0\n" in run.stdout
+
+
+@pytest.mark.parametrize("second", ["namespace", "copy"])
+def test_second_driver_of_a_process_answers_for_itself(same, tmp_path, second):
+    if second == "copy":
+        second = shutil.copy(SIM / "libcuda.so.1", tmp_path)
+    run = same(PROGRAMS / "regress_two_drivers.dlsym", second)
+    assert run.stdout == "outcome: second 0\noutcome: first 0\noutcome: second again 0\n"
 
 
 def test_limit_is_told_by_an_nvml_that_was_opened_again(host):
