@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "syscall.h"
@@ -32,10 +33,26 @@ static long call4(long number, long a, long b, long c, long d)
     return gos_syscall(number, a, b, c, d, 0, 0);
 }
 
+/*
+ * A program that has closed its standard streams may still write to them, on
+ * another thread: what it says to nobody must not end up in a file of ours.
+ */
+static int beyond_standard_streams(int fd)
+{
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int moved = (int)call3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    call1(SYS_close, fd);
+    call3(SYS_lseek, moved, 0, SEEK_SET); /* it may have said something just now */
+    call3(SYS_ftruncate, moved, 0, 0);    /* refused where we only read */
+    return moved;
+}
+
 /* Close-on-exec always: a file of ours must not live on in the host's children. */
 static int open_raw(const char *path, int flags, unsigned mode)
 {
-    return (int)call4(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, (long)mode);
+    return beyond_standard_streams(
+        (int)call4(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, (long)mode));
 }
 
 static ssize_t read_raw(int fd, void *buffer, size_t bytes)

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 struct gos_os {
-    int (*open)(const char *path, int flags, unsigned mode); /* O_CLOEXEC is added */
+    int (*open)(const char *path, int flags, unsigned mode); /* close-on-exec; 3 or more */
     ssize_t (*read)(int fd, void *buffer, size_t bytes);
     ssize_t (*write)(int fd, const void *buffer, size_t bytes);
     int (*close)(int fd);

@@ -163,6 +163,15 @@ bool gos_module_is_driver(const struct gos_module *module)
     return strncmp(module->name, "libcuda.so", 10) == 0;
 }
 
+/* Asked at each look-up, so the loader's list is walked only where that is not the usual one. */
+bool gos_entrypoint_is_served(const struct gos_module *driver)
+{
+    uintptr_t address = (uintptr_t)atomic_load_explicit(&residence, memory_order_acquire);
+
+    return (address >= driver->start && address < driver->end) ||
+           gos_module_named("libcuda.so") == driver;
+}
+
 /* Is name one of the words of LD_PRELOAD (whole path or last component)? */
 static bool is_preloaded(const struct gos_module *module)
 {

@@ -78,4 +78,12 @@ void gos_entrypoint_offer(enum gos_entrypoint entry, void *real);
 struct gos_module;
 bool gos_module_is_driver(const struct gos_module *module);
 
+/*
+ * Is it the one that the slots are for?  Of several in one process (a wrapper
+ * that bears the name and opens the real one by its path) that is the first:
+ * what another one answers must stay its own, for handles of one mean nothing
+ * to the other.
+ */
+bool gos_entrypoint_is_served(const struct gos_module *driver);
+
 #endif

@@ -76,12 +76,18 @@ static void show_screen_once(const struct gos_document *document)
         gos_loss_count(GOS_LOSS_REPORT);
 }
 
+/* A limit of the process itself is the same in each directory. */
+static const char *advice(int error)
+{
+    bool is_own_limit = error == -EMFILE || error == -EFBIG || error == -ENOMEM;
+
+    return is_own_limit ? "" : "; set GPUOOMSHIM_REPORT_DIR to a directory with room";
+}
+
 static void give_up(const struct gos_document *document, const char *directory, int error)
 {
-    gos_log(GOS_LOG_ERROR,
-            "no report: cannot write to %s: %s (%d); set GPUOOMSHIM_REPORT_DIR to a directory "
-            "with room",
-            directory, gos_files_error(error), -error);
+    gos_log(GOS_LOG_ERROR, "no report: cannot write to %s: %s (%d)%s", directory,
+            gos_files_error(error), -error, advice(error));
     show_screen_once(document);
 }
 

@@ -49,11 +49,14 @@ static bool is_driver_handle(void *handle)
     return name && strncmp(name, "libcuda.so", 10) == 0;
 }
 
+/* A pointer into no known module is of another namespace (dlmopen), with a driver of its own. */
 static bool is_drivers(void *handle, const void *pointer)
 {
     const struct gos_module *module = gos_module_of((uintptr_t)pointer);
 
-    return (module && gos_module_is_driver(module)) || is_driver_handle(handle);
+    if (module && gos_module_is_driver(module))
+        return gos_entrypoint_is_served(module);
+    return module && is_driver_handle(handle);
 }
 
 /* libc's, without a word to another preload library, which might draw its own conclusions. */

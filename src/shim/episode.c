@@ -30,6 +30,7 @@ static __thread struct {
     uint64_t told_ns; /* when the caller had its answer, if told */
     bool trusted;     /* put off only because of what was learned */
     bool told;        /* it has surfaced */
+    bool made_up;     /* what has surfaced was injected */
     bool went_on;     /* since the last failure it got memory, though too little to be an answer */
 } episode __attribute__((tls_model("initial-exec")));
 
@@ -149,6 +150,7 @@ static void begin(const struct gos_request *request)
     episode.same_size_count = 0;
     episode.trusted = false;
     episode.told = false;
+    episode.made_up = false;
     gos_episode_open = 1;
 }
 
@@ -173,12 +175,18 @@ static bool was_told_long_ago(const struct gos_request *request)
            request->monotonic_ns - episode.told_ns >= lasts_ns;
 }
 
+/* What was told of a failure that was made up does not tell why others follow. */
+static bool is_first_in_earnest(const struct gos_request *request)
+{
+    return episode.made_up && request->refusal != GOS_REFUSAL_INJECTED;
+}
+
 /* Who retries asks for the same or for less; asking for more is another story. */
 static bool continues(const struct gos_request *request, uint32_t known_attempts)
 {
     return gos_episode_open && request->monotonic_ns - episode.last.monotonic_ns < EPISODE_NS &&
            request->device == episode.last.device && request->kind == episode.last.kind &&
-           request->bytes <= episode.last.bytes &&
+           request->bytes <= episode.last.bytes && !is_first_in_earnest(request) &&
            (!was_told_long_ago(request) || is_amid_attempts(request, known_attempts));
 }
 
@@ -228,6 +236,7 @@ enum gos_episode_answer gos_episode_failed(struct gos_request *request)
     if (episode.told)
         return GOS_EPISODE_AGAIN;
     episode.told = true;
+    episode.made_up = request->refusal == GOS_REFUSAL_INJECTED;
     episode.told_ns = request->monotonic_ns;
     gos_failure_free(take_kept(FATE_OVER)); /* of an attempt in silence */
     return GOS_EPISODE_SURFACES;

@@ -4,11 +4,12 @@
 #include "../track/allowance.h"
 #include "place.h"
 
-static struct gos_shown_memory as_shown(uint32_t device, uint64_t free_bytes, uint64_t total_bytes)
+/* Of the current device.  Who wants to know only one of the two may pass NULL for the other. */
+static struct gos_shown_memory as_shown(uint64_t free_bytes, uint64_t total_bytes)
 {
     struct gos_shown_memory shown = {free_bytes, total_bytes};
 
-    gos_rehearsal_show(device, &shown);
+    gos_rehearsal_show(gos_place_of_context()->device, &shown);
     return shown;
 }
 
@@ -17,9 +18,11 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
     CUresult result = GOS_REAL(cuMemGetInfo_v2)(free, total);
 
     if (gos_rehearsal_is_on() && result == CUDA_SUCCESS) {
-        struct gos_shown_memory shown = as_shown(gos_place_of_context()->device, *free, *total);
-        *free = shown.free_bytes;
-        *total = shown.total_bytes;
+        struct gos_shown_memory shown = as_shown(free ? *free : 0, total ? *total : 0);
+        if (free)
+            *free = shown.free_bytes;
+        if (total)
+            *total = shown.total_bytes;
     }
     return result;
 }
@@ -29,9 +32,11 @@ CUresult CUDAAPI cuMemGetInfo(unsigned int *free, unsigned int *total)
     CUresult result = GOS_REAL(cuMemGetInfo)(free, total);
 
     if (gos_rehearsal_is_on() && result == CUDA_SUCCESS) {
-        struct gos_shown_memory shown = as_shown(gos_place_of_context()->device, *free, *total);
-        *free = (unsigned int)shown.free_bytes;
-        *total = (unsigned int)shown.total_bytes;
+        struct gos_shown_memory shown = as_shown(free ? *free : 0, total ? *total : 0);
+        if (free)
+            *free = (unsigned int)shown.free_bytes;
+        if (total)
+            *total = (unsigned int)shown.total_bytes;
     }
     return result;
 }

@@ -3,6 +3,7 @@
 #include "../base/loss.h"
 #include "../observe/observe.h"
 #include "../track/registry.h"
+#include "stack_room.h"
 
 /* A small one costs the walk and the sorting some 40 ns. */
 #define LIVE_MAX 8192
@@ -27,7 +28,8 @@ void gos_moment_free(struct gos_evidence *evidence)
 
 static struct gos_evidence *take(const struct gos_request *request)
 {
-    struct gos_evidence *evidence = gos_memory_alloc(sizeof *evidence);
+    struct gos_evidence *evidence =
+        gos_stack_has_room() ? gos_memory_alloc(sizeof *evidence) : NULL;
 
     if (!evidence) {
         gos_loss_count(GOS_LOSS_REPORT);

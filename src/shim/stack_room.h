@@ -10,7 +10,7 @@
 
 /*
  * Room to gather evidence, diagnose, recover and report?  Hook context; about
- * twenty system calls.  The process' first stack grows by itself and always has.
+ * twenty system calls.
  */
 bool gos_stack_has_room(void);
 

@@ -1,10 +1,11 @@
 """What once went wrong, and must not again."""
 import re
+import shutil
 
 import pytest
 
 from books import books_agree
-from hosts import MIB, PROGRAMS
+from hosts import MIB, PROGRAMS, SIM
 
 
 def test_closed_stderr_does_not_end_the_program(same, program):
@@ -47,6 +48,14 @@ def test_child_of_a_fork_in_a_lookup_looks_up(same):
 def test_driver_that_was_closed_and_opened_elsewhere_is_used(same):
     run = same(PROGRAMS / "regress_driver_reopened.dlsym")
     assert "found without a driver 0\n" in run.stdout
+
+
+@pytest.mark.parametrize("second", ["namespace", "copy"])
+def test_second_driver_of_a_process_answers_for_itself(same, tmp_path, second):
+    if second == "copy":
+        second = shutil.copy(SIM / "libcuda.so.1", tmp_path)
+    run = same(PROGRAMS / "regress_two_drivers.dlsym", second)
+    assert run.stdout == "outcome: second 0\noutcome: first 0\noutcome: second again 0\n"
 
 
 def test_limit_is_told_by_an_nvml_that_was_opened_again(host):
@@ -185,6 +194,12 @@ def test_failure_on_a_small_stack_is_left_alone_and_counted(same, program):
     assert "its thread's stack is too small" in run.stderr
     assert run.report.outcome == "failed"
     assert any("reports not written" in line for line in run.report.json["incomplete"])
+
+
+def test_coroutine_of_the_first_thread_may_have_a_small_stack(same, program):
+    run = same(program("regress_small_stack"), "first")
+    assert "its thread's stack is too small" in run.stderr
+    assert run.reports == []
 
 
 def test_context_that_comes_after_many_streams_ends_with_its_memory(same, program):

@@ -311,6 +311,12 @@ def test_real_failure_beside_an_injected_one_is_told_as_what_it_is(host):
                                  "injecting": True, "injected": False}
 
 
+def test_real_failures_after_an_injected_one_are_a_story_of_their_own(host, program):
+    run = host(program("rehearse_inject"), "retry", "1",
+               env={"GPUOOMSHIM_INJECT": "nth=1", "GPUSIM_FAIL": "cuMemAlloc_v2:2"})
+    assert [report.code for report in run.reports] == ["injected", "unexplained"]
+
+
 def test_value_that_cannot_be_read_is_said_once_and_injects_nothing(same):
     run = same(PROGRAMS / "rehearse_inject.linked", "device", "5",
                env={"GPUOOMSHIM_INJECT": "sometimes"})

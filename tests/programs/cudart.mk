@@ -3,7 +3,8 @@
 cudart_driver := $(BUILD)/tests/cudart-driver/libcuda.so.1
 programs += $(cudart_driver) $(programs_dir)/libcudart_recorder.so $(programs_dir)/cudart_two
 cudart_numbered := $(BUILD)/tests/cudart-numbered
-programs += $(foreach n,12 13,$(cudart_numbered)/libcudart.so.$(n) $(cudart_numbered)/libuser_of_$(n).so)
+numbered_runtimes := $(foreach n,12 13,$(cudart_numbered)/libcudart.so.$(n))
+programs += $(numbered_runtimes) $(foreach n,12 13,$(cudart_numbered)/libuser_of_$(n).so)
 
 $(cudart_driver): tests/programs/cudart_driver.c
 	$(say) HOST $@
@@ -14,8 +15,9 @@ $(programs_dir)/cudart_two: tests/programs/cudart_two.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -ldl
 
-# Runtimes of two versions that say which they are, and a user of each.
-$(cudart_numbered)/libcudart.so.%: tests/programs/cudart_numbered.c
+# Runtimes of two versions that say which they are, and a user of each.  Their names are
+# listed: as a pattern, it would be how to make their .d files, too.
+$(numbered_runtimes): $(cudart_numbered)/libcudart.so.%: tests/programs/cudart_numbered.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -DNUMBER=$* -shared -fPIC -Wl,-soname,$(@F)
 

@@ -75,6 +75,8 @@ static void print_info(void)
     MUST(driver.mem_get_info(&free_now, &total));
     print_mib("free", free_now);
     print_mib("total", total);
+    if (driver.mem_get_info(NULL, &total) == CUDA_SUCCESS) /* drivers may refuse it */
+        print_mib("total alone", total);
     MUST(driver.device_total(&total, 0));
     print_mib("device total", total);
     if (nvml != NULL)

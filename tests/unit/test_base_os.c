@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -66,6 +67,24 @@ static void files_are_written_renamed_read_and_removed(void **state)
     assert_string_equal(buffer, "hello");
     assert_int_equal(gos_os.unlink(other), 0);
     assert_int_equal(gos_os.unlink(other), -ENOENT);
+}
+
+static void closed_standard_stream_is_no_place_for_a_file(void **state)
+{
+    (void)state;
+    int kept = dup(STDIN_FILENO);
+    close(STDIN_FILENO);
+    int fd = gos_os.open("/proc/self/stat", O_RDONLY, 0);
+    bool is_still_closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
+    if (kept >= 0)
+        dup2(kept, STDIN_FILENO);
+    assert_true(fd > STDERR_FILENO);
+    assert_true(is_still_closed);
+    assert_int_not_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+    char first;
+    assert_int_equal(gos_os.read(fd, &first, 1), 1);
+    gos_os.close(fd);
+    close(kept);
 }
 
 static void failures_are_negative_errno_and_leave_errno_alone(void **state)
@@ -295,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_written_renamed_read_and_removed),
+        cmocka_unit_test(closed_standard_stream_is_no_place_for_a_file),
         cmocka_unit_test(failures_are_negative_errno_and_leave_errno_alone),
         cmocka_unit_test(links_and_directories_are_read),
         cmocka_unit_test(mapped_memory_is_zero_and_writable),

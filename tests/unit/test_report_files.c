@@ -322,6 +322,22 @@ static void missing_directory_sends_reports_to_the_temporary_one(void **state)
     unlink(shape.report.json_path);
 }
 
+static int open_nothing(const char *path, int flags, unsigned mode)
+{
+    (void)path;
+    (void)flags;
+    (void)mode;
+    return -EMFILE;
+}
+
+static void limit_of_the_process_is_not_blamed_on_the_directory(void **state)
+{
+    (void)state;
+    gos_os.open = open_nothing;
+    assert_int_equal(gos_report_write(&shape.report), -EMFILE);
+    assert_non_null(strstr(said, "too many open files (24)\n"));
+}
+
 static ssize_t write_to_full_disk(int fd, const void *data, size_t bytes)
 {
     return fd == 2 ? write_and_listen(fd, data, bytes) : -ENOSPC;
@@ -337,7 +353,7 @@ static void full_disk_leaves_no_file_and_shows_the_first_screen_once(void **stat
         assert_string_equal(shape.report.text_path, "");
     }
     assert_int_equal(count_files("t") + count_files("n") + count_files("p"), 0);
-    assert_non_null(strstr(said, "no space left on the device"));
+    assert_non_null(strstr(said, "no space left on the device (28); set GPUOOMSHIM_REPORT_DIR"));
     const char *screen = strstr(said, "exhausted-by-process (proven)");
     assert_non_null(screen);
     assert_null(strstr(screen + 1, "exhausted-by-process (proven)"));
@@ -528,6 +544,7 @@ int main(void)
         TEST(named_files_replace_what_is_there),
         TEST(named_file_in_a_missing_directory_is_an_error_without_noise),
         TEST(missing_directory_sends_reports_to_the_temporary_one),
+        TEST(limit_of_the_process_is_not_blamed_on_the_directory),
         TEST(full_disk_leaves_no_file_and_shows_the_first_screen_once),
         TEST(earlier_report_survives_a_rewrite_that_fails),
         TEST(every_call_may_fail_and_files_are_whole_or_absent),

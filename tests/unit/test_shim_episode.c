@@ -228,6 +228,28 @@ static void who_borrows_waits_for_who_has_it(void **state)
     assert_int_equal(failures[0].freed_count, 1);
 }
 
+static enum gos_episode_answer fail_for(enum gos_refusal refusal, uint64_t at_ns)
+{
+    struct gos_request request = {.api = "cuMemAlloc_v2",
+                                  .kind = GOS_KIND_DEVICE,
+                                  .bytes_known = true,
+                                  .bytes = 1000,
+                                  .requester_module = UINT32_MAX,
+                                  .monotonic_ns = at_ns,
+                                  .refusal = refusal};
+    return gos_episode_failed(&request);
+}
+
+static void failure_that_was_made_up_does_not_hide_a_real_one(void **state)
+{
+    (void)state;
+    assert_int_equal(fail_for(GOS_REFUSAL_INJECTED, 1), GOS_EPISODE_SURFACES);
+    assert_int_equal(fail_for(GOS_REFUSAL_INJECTED, 2), GOS_EPISODE_AGAIN);
+    assert_int_equal(fail_for(GOS_REFUSAL_NONE, 3), GOS_EPISODE_SURFACES);
+    assert_int_equal(fail_for(GOS_REFUSAL_INJECTED, 4), GOS_EPISODE_AGAIN);
+    assert_int_equal(fail_for(GOS_REFUSAL_NONE, 5), GOS_EPISODE_AGAIN);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, start)
 
 int main(void)
@@ -244,6 +266,7 @@ int main(void)
         TEST(without_an_episode_nothing_is_kept),
         TEST(lent_ones_are_never_pushed_out),
         TEST(who_borrows_waits_for_who_has_it),
+        TEST(failure_that_was_made_up_does_not_hide_a_real_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
