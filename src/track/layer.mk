@@ -9,12 +9,14 @@ track_sources := \
     event.c \
     fallback.c \
     frame_cache.c \
+    frame_table.c \
     graph_memory.c \
     handle_map.c \
     held.c \
     history.c \
     home.c \
     kind.c \
+    number_table.c \
     peak.c \
     pending.c \
     pool.c \
