@@ -116,6 +116,25 @@ static void everything_is_forgotten_when_an_object_was_unloaded(void **state)
     gos_stack_cache_release(kept);
 }
 
+static void native_stacks_with_the_same_python_frames_are_told_apart(void **state)
+{
+    (void)state;
+    static struct gos_site_cache sites;
+    struct gos_stack stack = {.native_count = 1, .python_count = 2, .python_hash = 7};
+    for (uint32_t i = 0; i < 40; i++) {
+        stack.native[0] = 16 + i / 2;
+        stack.python[1].code = 32 + i % 2; /* one hash, two stacks: they take turns */
+        gos_site_cache_put(&sites, &stack, 1000 + i, i + 1);
+    }
+    for (uint32_t i = 0; i < 40; i++) {
+        stack.native[0] = 16 + i / 2;
+        stack.python[1].code = 32 + i % 2;
+        assert_int_equal(gos_site_cache_find(&sites, &stack, 1000 + i), i + 1);
+        stack.python[1].code = 34;
+        assert_int_equal(gos_site_cache_find(&sites, &stack, 1000 + i), 0);
+    }
+}
+
 static void without_an_interpreter_there_are_no_python_frames(void **state)
 {
     (void)state;
@@ -147,6 +166,7 @@ int main(void)
         cmocka_unit_test(frame_has_one_number_however_many_there_are),
         cmocka_unit_test(return_address_belongs_to_the_call_before_it),
         cmocka_unit_test(everything_is_forgotten_when_an_object_was_unloaded),
+        cmocka_unit_test(native_stacks_with_the_same_python_frames_are_told_apart),
         cmocka_unit_test(without_an_interpreter_there_are_no_python_frames),
         cmocka_unit_test(without_an_interpreter_only_the_mark_is_decoded),
     };
