@@ -37,6 +37,7 @@ track_sources := \
     shares.c \
     site.c \
     site_cache.c \
+    slot_table.c \
     stack_cache.c \
     stack_hash.c \
     stream_use.c \
