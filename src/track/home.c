@@ -8,16 +8,12 @@
 #include "../base/loss.h"
 #include "handle_map.h"
 #include "registry.h"
+#include "slot_table.h"
 #include "table.h"
 
-/*
- * An open hash table, at most half full; a home's number is its slot's, counted
- * from 1.  Readers take no lock: a slot is published and withdrawn by its state.
- */
+/* At most half full; a home's number is its slot's, counted from 1. */
 #define SLOT_COUNT UINT16_MAX
 _Static_assert(2 * GOS_HOME_MAX <= SLOT_COUNT, "chains are short");
-
-enum { NEVER_USED, GIVEN_UP, IN_USE };
 
 struct slot {
     _Atomic uint32_t state;
@@ -25,9 +21,10 @@ struct slot {
     _Atomic uint64_t pool;
 };
 
-static struct slot slots[SLOT_COUNT]; /* pages that are not used cost nothing */
-static _Atomic uint32_t in_use;       /* written under the lock */
-static _Atomic bool is_touched;       /* some slot was used since the process began */
+static struct slot slots[SLOT_COUNT];
+static const struct gos_slot_table table = {slots, sizeof(slots[0]), SLOT_COUNT};
+static _Atomic uint32_t in_use; /* written under the lock */
+static _Atomic bool is_touched; /* some slot was used since the process began */
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_POOL);
 
 /* What this thread interned last; valid for one generation, because homes end. */
@@ -45,15 +42,10 @@ static bool is_same(const struct gos_home *a, const struct gos_home *b)
     return a->context == b->context && a->pool == b->pool;
 }
 
-static uint32_t state_of(const struct slot *slot)
+static bool matches(uint32_t at, const struct gos_home *home)
 {
-    return atomic_load_explicit(&slot->state, memory_order_acquire);
-}
-
-static bool matches(const struct slot *slot, const struct gos_home *home)
-{
-    return state_of(slot) == IN_USE && LOAD(slot->context) == home->context &&
-           LOAD(slot->pool) == home->pool;
+    return gos_slot_is_used(&table, at) && LOAD(slots[at].context) == home->context &&
+           LOAD(slots[at].pool) == home->pool;
 }
 
 static uint32_t chain_start(const struct gos_home *home)
@@ -65,29 +57,29 @@ static uint32_t chain_start(const struct gos_home *home)
 
 static uint16_t find(const struct gos_home *home)
 {
-    uint32_t at = chain_start(home);
+    uint32_t start = chain_start(home);
+    uint32_t step = 0;
+    uint32_t at;
 
-    for (uint32_t step = 0; step < SLOT_COUNT && state_of(&slots[at]) != NEVER_USED; step++) {
-        if (matches(&slots[at], home))
+    while (gos_slot_next(&table, start, &step, &at)) {
+        if (matches(at, home))
             return (uint16_t)(at + 1);
-        at = (at + 1) % SLOT_COUNT;
     }
     return GOS_HOME_UNKNOWN;
 }
 
 static uint16_t publish(const struct gos_home *home)
 {
-    uint32_t at = chain_start(home);
+    uint32_t at;
 
     if (LOAD(in_use) == GOS_HOME_MAX)
         return GOS_HOME_UNKNOWN;
-    while (state_of(&slots[at]) == IN_USE)
-        at = (at + 1) % SLOT_COUNT;
+    at = gos_slot_vacant(&table, chain_start(home));
     STORE(is_touched, true);
     STORE(in_use, LOAD(in_use) + 1);
     STORE(slots[at].context, home->context);
     STORE(slots[at].pool, home->pool);
-    atomic_store_explicit(&slots[at].state, IN_USE, memory_order_release);
+    gos_slot_publish(&table, at);
     return (uint16_t)(at + 1);
 }
 
@@ -122,24 +114,11 @@ uint16_t gos_home_intern(const struct gos_home *home)
 
 struct gos_home gos_home_get(uint16_t index)
 {
-    const struct slot *slot = index ? &slots[index - 1] : NULL;
+    uint32_t at = index - 1u;
 
-    if (!slot || state_of(slot) != IN_USE)
+    if (!index || !gos_slot_is_used(&table, at))
         return (struct gos_home){0, 0};
-    return (struct gos_home){LOAD(slot->context), LOAD(slot->pool)};
-}
-
-/*
- * Behind a slot that was never used no chain goes on, so slots that were given
- * up right before one can be as if never used; chains stay short that way.
- */
-static void shorten_chains(uint32_t at)
-{
-    while (LOAD(slots[(at + 1) % SLOT_COUNT].state) == NEVER_USED &&
-           LOAD(slots[at].state) == GIVEN_UP) {
-        STORE(slots[at].state, NEVER_USED);
-        at = (at + SLOT_COUNT - 1) % SLOT_COUNT;
-    }
+    return (struct gos_home){LOAD(slots[at].context), LOAD(slots[at].pool)};
 }
 
 static void forget(const struct gos_home *home)
@@ -149,8 +128,7 @@ static void forget(const struct gos_home *home)
     gos_lock_acquire(&lock);
     index = find(home);
     if (index) {
-        atomic_store_explicit(&slots[index - 1].state, GIVEN_UP, memory_order_release);
-        shorten_chains((uint32_t)index - 1);
+        gos_slot_give_up(&table, index - 1u);
         STORE(in_use, LOAD(in_use) - 1);
     }
     gos_lock_release(&lock);
@@ -189,10 +167,8 @@ void gos_home_pool_ends(uint64_t pool)
 void gos_home_reset_after_fork(void)
 {
     gos_lock_reset(&lock);
-    for (uint32_t i = 0; LOAD(is_touched) && i < SLOT_COUNT; i++) {
-        if (LOAD(slots[i].state) != NEVER_USED)
-            STORE(slots[i].state, NEVER_USED);
-    }
+    if (LOAD(is_touched))
+        gos_slot_reset_after_fork(&table);
     STORE(in_use, 0);
     last.index = 0;
 }

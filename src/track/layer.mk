@@ -9,12 +9,14 @@ track_sources := \
     event.c \
     fallback.c \
     frame_cache.c \
+    frame_table.c \
     graph_memory.c \
     handle_map.c \
     held.c \
     history.c \
     home.c \
     kind.c \
+    number_table.c \
     peak.c \
     pending.c \
     pool.c \
@@ -35,6 +37,7 @@ track_sources := \
     shares.c \
     site.c \
     site_cache.c \
+    slot_table.c \
     stack_cache.c \
     stack_hash.c \
     stream_use.c \

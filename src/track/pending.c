@@ -6,12 +6,12 @@
 #include "../base/loss.h"
 #include "../base/thread.h"
 #include "handle_map.h"
+#include "slot_table.h"
 #include "table.h"
 
 /*
- * An open hash table, half empty, whose chains are found by stream and thread:
- * the slots of one stream under several contexts are in one chain.  Readers
- * take no lock; a slot is published and withdrawn by its state.
+ * Half empty, with chains found by stream and thread: the slots of one stream
+ * under several contexts are in one chain.
  */
 #define SLOT_COUNT (2 * GOS_STREAM_MAX)
 
@@ -22,8 +22,6 @@
  */
 #define STRIPE_COUNT 16
 #define SHARED_STRIPE (STRIPE_COUNT - 1)
-
-enum { NEVER_USED, GIVEN_UP, IN_USE };
 
 /* Freed since the slot began, and how much of that was seen to be over: sums that only grow. */
 struct stripe {
@@ -49,7 +47,8 @@ struct key {
     uint32_t thread;
 };
 
-static struct slot slots[SLOT_COUNT]; /* pages that no stream uses cost nothing */
+static struct slot slots[SLOT_COUNT];
+static const struct gos_slot_table table = {slots, sizeof(slots[0]), SLOT_COUNT};
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_POOL);
 static uint32_t in_use;         /* under the lock */
 static _Atomic bool is_touched; /* some slot was used since the process began */
@@ -83,7 +82,7 @@ static struct key key_of(uint64_t stream, uint64_t context, bool per_thread)
 
 static bool is_used(const struct slot *slot)
 {
-    return atomic_load_explicit(&slot->state, memory_order_acquire) == IN_USE;
+    return gos_slot_is_used(&table, (uint32_t)(slot - slots));
 }
 
 static bool matches(const struct slot *slot, const struct key *key)
@@ -100,13 +99,9 @@ static uint32_t chain_start(uint64_t stream, uint32_t thread)
 /* The next slot of a chain, or NULL behind its end; *step counts from 0. */
 static struct slot *next_in_chain(uint32_t start, uint32_t *step)
 {
-    struct slot *slot = &slots[(start + *step) % SLOT_COUNT];
+    uint32_t at;
 
-    if (*step == SLOT_COUNT ||
-        atomic_load_explicit(&slot->state, memory_order_acquire) == NEVER_USED)
-        return NULL;
-    ++*step;
-    return slot;
+    return gos_slot_next(&table, start, step, &at) ? &slots[at] : NULL;
 }
 
 static struct slot *find(const struct key *key)
@@ -120,23 +115,9 @@ static struct slot *find(const struct key *key)
     return slot;
 }
 
-/*
- * Behind a slot that was never used no chain goes on, so slots that were given
- * up right before one can be as if never used; chains stay short that way.
- */
-static void shorten_chains(uint32_t index)
-{
-    while (LOAD(slots[(index + 1) % SLOT_COUNT].state) == NEVER_USED &&
-           LOAD(slots[index].state) == GIVEN_UP) {
-        STORE(slots[index].state, NEVER_USED);
-        index = (index + SLOT_COUNT - 1) % SLOT_COUNT;
-    }
-}
-
 static void give_up(struct slot *slot)
 {
-    atomic_store_explicit(&slot->state, GIVEN_UP, memory_order_release);
-    shorten_chains((uint32_t)(slot - slots));
+    gos_slot_give_up(&table, (uint32_t)(slot - slots));
     in_use--;
     STORE(is_crowded, false);
 }
@@ -194,15 +175,6 @@ static void give_up_drained(void)
     gos_handle_invalidate();
 }
 
-static struct slot *vacant_slot(const struct key *key)
-{
-    uint32_t i = chain_start(key->stream, key->thread);
-
-    while (is_used(&slots[i]))
-        i = (i + 1) % SLOT_COUNT;
-    return &slots[i];
-}
-
 static struct slot *create(const struct key *key, uint32_t device)
 {
     struct slot *slot = find(key);
@@ -214,13 +186,13 @@ static struct slot *create(const struct key *key, uint32_t device)
     if (in_use == GOS_STREAM_MAX)
         return NULL;
     STORE(is_touched, true);
-    slot = vacant_slot(key);
+    slot = &slots[gos_slot_vacant(&table, chain_start(key->stream, key->thread))];
     STORE(slot->stream, key->stream);
     STORE(slot->context, key->context);
     STORE(slot->thread, key->thread);
     STORE(slot->device, device);
     clear(slot);
-    atomic_store_explicit(&slot->state, IN_USE, memory_order_release);
+    gos_slot_publish(&table, (uint32_t)(slot - slots));
     in_use++;
     return slot;
 }
@@ -393,10 +365,8 @@ size_t gos_pending_list(struct gos_pending *pending, size_t max)
 void gos_pending_reset_after_fork(void)
 {
     gos_lock_reset(&lock);
-    for (uint32_t i = 0; LOAD(is_touched) && i < SLOT_COUNT; i++) {
-        if (LOAD(slots[i].state) != NEVER_USED)
-            STORE(slots[i].state, NEVER_USED);
-    }
+    if (LOAD(is_touched))
+        gos_slot_reset_after_fork(&table);
     in_use = 0;
     STORE(is_crowded, false);
     last.stripe = NULL;

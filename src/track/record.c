@@ -16,7 +16,7 @@ static struct gos_record *take_from_stock(void)
     gos_lock_acquire(&stock_lock);
     batch = stock;
     if (batch)
-        stock = batch->hh.prev;
+        stock = batch->next_chain;
     gos_lock_release(&stock_lock);
     return batch;
 }
@@ -24,7 +24,7 @@ static struct gos_record *take_from_stock(void)
 static void give_to_stock(struct gos_record *batch)
 {
     gos_lock_acquire(&stock_lock);
-    batch->hh.prev = stock;
+    batch->next_chain = stock;
     stock = batch;
     gos_lock_release(&stock_lock);
 }
@@ -34,7 +34,7 @@ static struct gos_record *new_batch(void)
     struct gos_record *records = gos_arena_alloc(GOS_RECORD_BATCH * sizeof(*records));
 
     for (size_t i = 0; records && i + 1 < GOS_RECORD_BATCH; i++)
-        records[i].hh.next = &records[i + 1];
+        records[i].next = &records[i + 1];
     return records;
 }
 
@@ -59,7 +59,7 @@ struct gos_record *gos_record_take(struct gos_magazine *magazine)
         reload(magazine);
     record = magazine->loaded;
     if (record) {
-        magazine->loaded = record->hh.next;
+        magazine->loaded = record->next;
         magazine->loaded_count--;
     }
     return record;
@@ -78,7 +78,7 @@ void gos_record_give(struct gos_magazine *magazine, struct gos_record *record)
 {
     if (magazine->loaded_count == GOS_RECORD_BATCH)
         unload(magazine);
-    record->hh.next = magazine->loaded;
+    record->next = magazine->loaded;
     magazine->loaded = record;
     magazine->loaded_count++;
 }

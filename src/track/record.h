@@ -13,12 +13,15 @@
 #include <stdint.h>
 
 #include "kind.h"
-#include "table.h"
 
 #define GOS_RECORD_BYTES_BITS 48
 
-/* Its address is the hash handle's key, the space of that address the key's length. */
 struct gos_record {
+    struct gos_record *next; /* in its bucket (shard.c), or in the chain of unused ones */
+    union {
+        uint64_t address;              /* in the space of its kind */
+        struct gos_record *next_chain; /* of an unused one that begins a chain in stock */
+    };
     union {
         struct {
             uint64_t bytes : GOS_RECORD_BYTES_BITS;
@@ -32,9 +35,8 @@ struct gos_record {
     uint32_t born_ms;
     uint16_t home;
     uint16_t thread;
-    UT_hash_handle hh; /* unused record: next in its chain, prev is the next chain in stock */
 };
-_Static_assert(sizeof(struct gos_record) == 80, "the budget per live allocation is 96 bytes");
+_Static_assert(sizeof(struct gos_record) == 40, "the budget per live allocation is 96 bytes");
 _Static_assert((int)GOS_KIND_COUNT <= 255, "the field is wide enough");
 
 /* Bytes that do not fit are kept as the highest number that does. */

@@ -1,9 +1,9 @@
 /*
  * Every live allocation, in a table per device.
  *
- * The tables are uthash tables in GOS_SHARD_COUNT shards by address, each with
+ * The tables are hash tables in GOS_SHARD_COUNT shards by address, each with
  * a lock of its own.  Neighbours are in one shard, so that threads on different
- * memory do not meet.  A record is 80 bytes with its hash handle.
+ * memory do not meet.  A record is 40 bytes.
  *
  * Hook context: all functions but the walks are allowed in a hook; each takes
  * at most one shard lock.

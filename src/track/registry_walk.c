@@ -8,34 +8,34 @@
 #include "peak.h"
 #include "shard.h"
 
-/* Past the sentinel, which is the first element for as long as the table lives. */
-static struct gos_record *first_in(uint32_t table, uint32_t shard)
-{
-    struct gos_record *sentinel = gos_accounts[table][shard].head;
-
-    return sentinel ? sentinel->hh.next : NULL;
-}
-
 struct drop {
     bool (*dies)(const struct gos_allocation *, const void *);
     const void *arg;
     uint64_t count;
 };
 
-static void drop_in_table(uint32_t table, uint32_t shard, struct drop *drop)
+static void drop_in_chain(struct gos_record *record, uint32_t shard, struct drop *drop)
 {
     struct gos_record *next;
 
-    for (struct gos_record *record = first_in(table, shard); record; record = next) {
+    for (; record; record = next) {
         struct gos_allocation values;
 
-        next = record->hh.next;
+        next = record->next;
         gos_shard_values(record, &values);
         if (drop->dies(&values, drop->arg)) {
             gos_shard_remove(shard, record);
             drop->count++;
         }
     }
+}
+
+static void drop_in_table(uint32_t table, uint32_t shard, struct drop *drop)
+{
+    const struct gos_account *account = &gos_accounts[table][shard];
+
+    for (size_t i = 0; account->record_count && i <= account->bucket_mask; i++)
+        drop_in_chain(account->buckets[i], shard, drop);
 }
 
 uint64_t gos_registry_drop(bool (*dies)(const struct gos_allocation *, const void *),
@@ -52,15 +52,24 @@ uint64_t gos_registry_drop(bool (*dies)(const struct gos_allocation *, const voi
     return drop.count;
 }
 
-static void walk_table(uint32_t table, uint32_t shard,
+static void walk_chain(const struct gos_record *record,
                        void (*visit)(const struct gos_allocation *, void *), void *arg)
 {
-    for (struct gos_record *record = first_in(table, shard); record; record = record->hh.next) {
+    for (; record; record = record->next) {
         struct gos_allocation values;
 
         gos_shard_values(record, &values);
         visit(&values, arg);
     }
+}
+
+static void walk_table(uint32_t table, uint32_t shard,
+                       void (*visit)(const struct gos_allocation *, void *), void *arg)
+{
+    const struct gos_account *account = &gos_accounts[table][shard];
+
+    for (size_t i = 0; account->record_count && i <= account->bucket_mask; i++)
+        walk_chain(account->buckets[i], visit, arg);
 }
 
 void gos_registry_walk(void (*visit)(const struct gos_allocation *, void *), void *arg)

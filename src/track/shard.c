@@ -1,11 +1,13 @@
 #include "shard.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "../base/loss.h"
 #include "allowance.h"
 #include "peak.h"
+
+#define BUCKETS_FIRST 16u /* a power of two */
+#define CHAIN_RECORDS 2   /* a bucket, on average, before there are twice as many buckets */
 
 struct gos_shard gos_shards[GOS_SHARD_COUNT] = {
     [0 ... GOS_SHARD_COUNT - 1] = {.lock = GOS_LOCK_INIT(GOS_RANK_SHARD)},
@@ -15,10 +17,15 @@ _Atomic uint64_t gos_devices_used;
 
 static inline struct gos_record *look(uint32_t table, const struct gos_key *key)
 {
-    struct gos_record *head = gos_accounts[table][key->shard].head;
+    const struct gos_account *account = &gos_accounts[table][key->shard];
     struct gos_record *record;
 
-    HASH_FIND_BYHASHVALUE(hh, head, key->key, key->space, key->hash, record);
+    if (!account->buckets)
+        return NULL;
+    record = account->buckets[key->hash & account->bucket_mask];
+    while (record && (record->address != key->address ||
+                      gos_kind_space((enum gos_kind)record->kind) != key->space))
+        record = record->next;
     return record;
 }
 
@@ -43,42 +50,68 @@ struct gos_record *gos_shard_search(const struct gos_key *key)
     return record ? record : search_others(last, key);
 }
 
-/*
- * uthash drops a table with its last element.  A program that allocates and
- * frees one block in a loop would build and drop it each time, under the one
- * lock of the metadata memory: so an element that is nobody's allocation stays
- * in it.  No key has its length, zero.
- */
-static bool add_sentinel(struct gos_account *account, struct gos_shard *shard)
-{
-    struct gos_record *sentinel = gos_record_take(&shard->magazine);
-
-    if (!sentinel)
-        return false;
-    memset(sentinel, 0, sizeof(*sentinel));
-    HASH_ADD_KEYPTR_BYHASHVALUE(hh, account->head, NULL, 0, 0, sentinel);
-    if (!account->head)
-        gos_record_give(&shard->magazine, sentinel);
-    return account->head != NULL;
-}
-
 /* The device's bit first: a child forked in between clears the rows whose bits it finds. */
-static bool open_table(struct gos_account *account, struct gos_shard *shard, uint32_t device)
+static bool open_table(struct gos_account *account, uint32_t device)
 {
     atomic_fetch_or(&gos_devices_used, UINT64_C(1) << device);
-    return add_sentinel(account, shard);
+    account->buckets = gos_memory_alloc(BUCKETS_FIRST * sizeof(account->buckets[0]));
+    account->bucket_mask = BUCKETS_FIRST - 1;
+    return account->buckets != NULL;
 }
 
-/* uthash refuses an element when its buckets cannot grow; longer chains are better than a gap. */
-static void add_to_table(struct gos_record *head, const struct gos_key *key,
+static inline void chain(struct gos_account *account, struct gos_record *record, uint32_t hash)
+{
+    struct gos_record **bucket = &account->buckets[hash & account->bucket_mask];
+
+    record->next = *bucket;
+    *bucket = record;
+}
+
+static void chain_all(struct gos_account *account, struct gos_record *record)
+{
+    while (record) {
+        struct gos_record *next = record->next;
+
+        chain(account, record, gos_shard_hash(record->address));
+        record = next;
+    }
+}
+
+/* Without memory chains grow longer, which is better than a gap. */
+static __attribute__((noinline)) void add_buckets(struct gos_account *account)
+{
+    struct gos_record **old = account->buckets;
+    size_t old_count = (size_t)account->bucket_mask + 1;
+    struct gos_record **fresh = gos_memory_alloc(2 * old_count * sizeof(fresh[0]));
+
+    if (!fresh)
+        return;
+    account->buckets = fresh;
+    account->bucket_mask = (uint32_t)(2 * old_count - 1);
+    for (size_t i = 0; i < old_count; i++)
+        chain_all(account, old[i]);
+    gos_memory_free(old, old_count * sizeof(old[0]));
+}
+
+static void add_to_table(struct gos_account *account, const struct gos_key *key,
                          struct gos_record *record)
 {
-    HASH_ADD_KEYPTR_BYHASHVALUE(hh, head, key->key, key->space, key->hash, record);
-    if (record->hh.tbl)
-        return;
-    head->hh.tbl->noexpand = 1;
-    HASH_ADD_KEYPTR_BYHASHVALUE(hh, head, key->key, key->space, key->hash, record);
-    head->hh.tbl->noexpand = 0;
+    if (account->record_count / CHAIN_RECORDS > account->bucket_mask)
+        add_buckets(account);
+    record->address = key->address;
+    chain(account, record, key->hash);
+    account->record_count++;
+}
+
+static void remove_from_table(struct gos_account *account, const struct gos_record *record)
+{
+    uint32_t hash = gos_shard_hash(record->address);
+    struct gos_record **link = &account->buckets[hash & account->bucket_mask];
+
+    while (*link != record)
+        link = &(*link)->next;
+    *link = record->next;
+    account->record_count--;
 }
 
 /* Under the lock there is one writer, so no locked instruction is needed. */
@@ -119,13 +152,13 @@ int gos_shard_insert(const struct gos_key *key, const struct gos_allocation *all
     struct gos_account *account = &gos_accounts[allocation->device][key->shard];
     struct gos_record *record;
 
-    if (!account->head && !open_table(account, shard, allocation->device))
+    if (!account->buckets && !open_table(account, allocation->device))
         return -ENOMEM;
     record = gos_record_take(&shard->magazine);
     if (!record)
         return -ENOMEM;
     fill(record, allocation, birth);
-    add_to_table(account->head, key, record);
+    add_to_table(account, key, record);
     shard->tables |= UINT64_C(1) << allocation->device;
     shard->last_table = allocation->device;
     enter_in_books(account, record, true);
@@ -141,15 +174,15 @@ void gos_shard_remove(uint32_t shard, struct gos_record *record)
 
     enter_in_books(account, record, false);
     if (gos_allowance_is_on())
-        gos_allowance_book((enum gos_kind)record->kind, record->device,
-                           (uint64_t)(uintptr_t)record->hh.key, record->bytes, false);
-    HASH_DELETE(hh, account->head, record);
+        gos_allowance_book((enum gos_kind)record->kind, record->device, record->address,
+                           record->bytes, false);
+    remove_from_table(account, record);
     gos_record_give(&gos_shards[shard].magazine, record);
 }
 
 void gos_shard_values(const struct gos_record *record, struct gos_allocation *values)
 {
-    values->address = (uint64_t)(uintptr_t)record->hh.key;
+    values->address = record->address;
     values->bytes = record->bytes;
     values->kind = (enum gos_kind)record->kind;
     values->device = record->device;

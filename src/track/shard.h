@@ -13,6 +13,7 @@
 #include "birth.h"
 #include "record.h"
 #include "registry.h"
+#include "table.h"
 
 #define GOS_CACHE_LINE 64
 
@@ -40,10 +41,14 @@ struct gos_shard {
 };
 _Static_assert(sizeof(struct gos_shard) == GOS_CACHE_LINE, "one line per shard");
 
-/* The part of one device's books that one shard keeps. */
+/*
+ * The part of one device's books that one shard keeps.  Records are chained
+ * through themselves, newest first: all that finding one takes is a pointer in it.
+ */
 struct gos_account {
-    /* Table; its first element is a sentinel, so that it is never empty (shard.c). */
-    _Alignas(GOS_CACHE_LINE) struct gos_record *head;
+    _Alignas(GOS_CACHE_LINE) struct gos_record **buckets; /* NULL: never used */
+    uint32_t bucket_mask;
+    uint32_t record_count;
     int64_t held_back_bytes; /* not yet told to the peak (peak.h) */
     struct {
         _Atomic uint64_t bytes; /* written under the lock, read without */
@@ -59,11 +64,16 @@ extern struct gos_account gos_accounts[GOS_DEVICE_TABLES][GOS_SHARD_COUNT];
 
 /* Where a number belongs. */
 struct gos_key {
-    const void *key;
-    unsigned space; /* the key's length: 1 + enum gos_space */
+    uint64_t address;
+    enum gos_space space;
     uint32_t hash;
     uint32_t shard;
 };
+
+static inline uint32_t gos_shard_hash(uint64_t address)
+{
+    return gos_table_hash(gos_table_mix(address));
+}
 
 /*
  * No lock.  Inline and passed on by address: a copied key is read wider than it
@@ -74,9 +84,9 @@ static inline struct gos_key gos_shard_key(enum gos_space space, uint64_t addres
     uint64_t region = (address >> GOS_REGION_SHIFT) * UINT64_C(0x9e3779b97f4a7c15);
 
     return (struct gos_key){
-        .key = gos_table_key(address),
-        .space = 1 + (unsigned)space,
-        .hash = gos_table_hash(gos_table_mix(address)),
+        .address = address,
+        .space = space,
+        .hash = gos_shard_hash(address),
         .shard = (uint32_t)(region >> (64 - GOS_SHARD_BITS)),
     };
 }

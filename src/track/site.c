@@ -7,63 +7,41 @@
 #include "../base/loss.h"
 #include "../base/memory.h"
 #include "../base/module.h"
+#include "frame_table.h"
+#include "number_table.h"
 #include "site_intern.h"
 #include "stack_hash.h"
 
-#define HASH_NONFATAL_OOM 1
-#define uthash_malloc(bytes) gos_memory_alloc(bytes)
-#define uthash_free(memory, bytes) gos_memory_free(memory, bytes)
-#define uthash_nonfatal_oom(record) (gos_loss_count(GOS_LOSS_MEMORY))
-#include <uthash.h>
-
-/* A new stack looks through its whole chain, and each step may be a cache miss. */
-#undef HASH_BKT_CAPACITY_THRESH
-#define HASH_BKT_CAPACITY_THRESH 5U
-
-/* A record is followed in memory by its native frames, its Python frames and its tag's address. */
+/*
+ * A site is kept as the numbers of its frames.  Room for the frames themselves
+ * is set aside, but written only when somebody asks for the site: pages of sites
+ * that nobody asks for are never touched, and whoever asks does not need memory.
+ */
 struct site_record {
-    struct gos_site site;
-    UT_hash_handle hh; /* by all these */
+    _Atomic(const struct gos_site *) shown; /* in the room, NULL: not written yet */
+    struct gos_site *room;
+    const char *tag;
+    uint32_t native_count;
+    uint32_t python_count;
+    uint32_t numbers[]; /* native frames, then Python's (frame_table.h) */
 };
+
+#define ROOM_BYTES (1u << 20)
 
 /* Numbers to records: a table of chunks that are made as needed and never move. */
 #define CHUNK_SITES 1024u
 #define CHUNK_COUNT 1024u
 
 struct site_chunk {
-    _Atomic(const struct site_record *) records[CHUNK_SITES];
+    _Atomic(struct site_record *) records[CHUNK_SITES];
 };
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_SITE);
-static struct site_record *table; /* by content, under the lock */
+static struct gos_number_table table; /* by content, this and the next two under the lock */
+static char *room;
+static size_t room_left_bytes;
 static _Atomic(struct site_chunk *) chunks[CHUNK_COUNT];
 static _Atomic uint32_t site_count;
-
-/* Resolved frames and tag as one block of bytes, without holes: what a record is found by. */
-struct content {
-    uint32_t native_count;
-    uint32_t python_count;
-    const char *tag;
-    size_t bytes;
-    uint64_t frames[GOS_FRAME_MAX *
-                        (sizeof(struct gos_native_frame) + sizeof(struct gos_python_frame)) /
-                        sizeof(uint64_t) +
-                    1];
-};
-
-static void resolve(struct gos_frame_cache *cache, const struct gos_stack *stack,
-                    struct content *content)
-{
-    struct gos_native_frame *native = (void *)content->frames;
-    struct gos_python_frame *python = (void *)(native + stack->native_count);
-    gos_frames_resolve_native(cache, stack, native);
-    content->native_count = stack->native_count;
-    content->python_count = gos_frames_resolve_python(cache, stack, python);
-    content->tag = stack->tag;
-    memcpy(python + content->python_count, &stack->tag, sizeof stack->tag);
-    content->bytes = content->native_count * sizeof *native +
-                     content->python_count * sizeof *python + sizeof stack->tag;
-}
 
 static struct site_chunk *chunk_for(uint32_t id)
 {
@@ -78,38 +56,49 @@ static struct site_chunk *chunk_for(uint32_t id)
     return chunk;
 }
 
-static struct site_record *make_record(const struct content *content, uint32_t id)
+/* Near a limit on address space a small mapping may still succeed where a large one fails. */
+static void *set_aside(size_t bytes)
 {
-    struct site_record *record = gos_arena_alloc(sizeof *record + content->bytes);
+    if (room_left_bytes < bytes) {
+        char *fresh = gos_memory_alloc(ROOM_BYTES);
+        if (!fresh)
+            return gos_arena_alloc(bytes);
+        room = fresh;
+        room_left_bytes = ROOM_BYTES;
+    }
+    void *taken = room;
+    room += bytes;
+    room_left_bytes -= bytes;
+    return taken;
+}
+
+static uint32_t frame_count(const struct gos_frame_numbers *frames)
+{
+    return frames->native_count + frames->python_count;
+}
+
+static struct site_record *make_record(const struct gos_frame_numbers *frames, const char *tag)
+{
+    uint32_t count = frame_count(frames);
+    struct gos_site *site = set_aside(sizeof *site + count * sizeof(union gos_frame));
+    struct site_record *record =
+        site ? gos_arena_alloc(sizeof *record + count * sizeof frames->numbers[0]) : NULL;
     if (!record)
         return NULL;
-    memcpy(record + 1, content->frames, content->bytes);
-    const struct gos_native_frame *native = (const void *)(record + 1);
-    record->site = (struct gos_site){
-        .id = id,
-        .native_count = content->native_count,
-        .python_count = content->python_count,
-        .tag = content->tag,
-        .native = native,
-        .python = (const void *)(native + content->native_count),
-    };
+    record->room = site;
+    record->tag = tag;
+    record->native_count = frames->native_count;
+    record->python_count = frames->python_count;
+    memcpy(record->numbers, frames->numbers, count * sizeof frames->numbers[0]);
     return record;
 }
 
-/* uthash leaves the handle's table NULL when it could not grow. */
-static bool add_to_table(struct site_record *record, size_t bytes, unsigned hash)
-{
-    HASH_ADD_KEYPTR_BYHASHVALUE(hh, table, (const char *)(record + 1), (unsigned)bytes, hash,
-                                record);
-    return record->hh.tbl != NULL;
-}
-
-static uint32_t add_site(const struct content *content, unsigned hash)
+static uint32_t add_site(const struct gos_frame_numbers *frames, const char *tag, uint32_t hash)
 {
     uint32_t id = atomic_load_explicit(&site_count, memory_order_relaxed) + 1;
     struct site_chunk *chunk = chunk_for(id);
-    struct site_record *record = chunk ? make_record(content, id) : NULL;
-    if (!record || !add_to_table(record, content->bytes, hash)) {
+    struct site_record *record = chunk ? make_record(frames, tag) : NULL;
+    if (!record || !gos_number_table_add(&table, hash, id)) {
         gos_loss_count(GOS_LOSS_MEMORY);
         return 0;
     }
@@ -118,16 +107,50 @@ static uint32_t add_site(const struct content *content, unsigned hash)
     return id;
 }
 
-static uint32_t intern_content(const struct content *content)
+static struct site_record *record_of(uint32_t id)
 {
-    struct site_record *record = NULL;
-    unsigned hash =
-        (unsigned)gos_stack_hash(content->frames, content->bytes, content->native_count);
+    struct site_chunk *chunk =
+        atomic_load_explicit(&chunks[id / CHUNK_SITES], memory_order_acquire);
+    return chunk ? atomic_load_explicit(&chunk->records[id % CHUNK_SITES], memory_order_acquire)
+                 : NULL;
+}
+
+static bool is_same(const struct site_record *record, const struct gos_frame_numbers *frames,
+                    const char *tag)
+{
+    return record->native_count == frames->native_count &&
+           record->python_count == frames->python_count && record->tag == tag &&
+           memcmp(record->numbers, frames->numbers,
+                  frame_count(frames) * sizeof frames->numbers[0]) == 0;
+}
+
+static uint32_t find_site(const struct gos_frame_numbers *frames, const char *tag, uint32_t hash)
+{
+    uint32_t step = 0;
+    uint32_t id;
+    do
+        id = gos_number_table_next(&table, hash, &step);
+    while (id && !is_same(record_of(id), frames, tag));
+    return id;
+}
+
+/* Whole words; what is behind an odd number of frames is made even. */
+static uint32_t hash_of_content(struct gos_frame_numbers *frames, const char *tag)
+{
+    uint32_t count = frame_count(frames);
+    uint64_t seed = (uintptr_t)tag ^ (uint64_t)frames->native_count << 56;
+    if (count % 2)
+        frames->numbers[count++] = 0;
+    return (uint32_t)gos_stack_hash(frames->numbers, count * sizeof frames->numbers[0], seed);
+}
+
+static uint32_t intern_content(struct gos_frame_numbers *frames, const char *tag)
+{
+    uint32_t hash = hash_of_content(frames, tag);
     gos_lock_acquire(&lock);
-    HASH_FIND_BYHASHVALUE(hh, table, content->frames, (unsigned)content->bytes, hash, record);
-    /* Frames of both kinds have one size: the same bytes may be another split. */
-    bool is_same = record && record->site.native_count == content->native_count;
-    uint32_t id = is_same ? record->site.id : add_site(content, hash);
+    uint32_t id = find_site(frames, tag, hash);
+    if (!id)
+        id = add_site(frames, tag, hash);
     gos_lock_release(&lock);
     return id;
 }
@@ -144,12 +167,14 @@ static uint64_t hash_of(const struct gos_stack *stack)
     return gos_stack_hash_finish(native * UINT64_C(0x9e3779b97f4a7c15) ^ python ^ tag);
 }
 
-static uint32_t intern_slowly(struct gos_frame_cache *frames, const struct gos_stack *stack)
+static uint32_t intern_slowly(struct gos_frame_cache *cache, const struct gos_stack *stack)
 {
-    struct content content;
-    resolve(frames, stack, &content);
-    bool is_empty = !content.native_count && !content.python_count && !content.tag;
-    return is_empty ? 0 : intern_content(&content);
+    struct gos_frame_numbers frames;
+    if (!gos_frames_resolve(cache, stack, &frames)) {
+        gos_loss_count(GOS_LOSS_MEMORY);
+        return 0;
+    }
+    return frame_count(&frames) || stack->tag ? intern_content(&frames, stack->tag) : 0;
 }
 
 uint32_t gos_site_intern_with(struct gos_stack_cache *cache, const struct gos_stack *stack,
@@ -179,16 +204,49 @@ uint32_t gos_site_intern(const struct gos_stack *stack)
     return id;
 }
 
+static void write_frames(union gos_frame *frames, const uint32_t *numbers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        frames[i] = *gos_frame_table_get(numbers[i]);
+}
+
+static const struct gos_site *write_site(struct site_record *record, uint32_t id)
+{
+    struct gos_site *site = record->room;
+    union gos_frame *frames = (void *)(site + 1);
+    write_frames(frames, record->numbers, record->native_count + record->python_count);
+    *site = (struct gos_site){
+        .id = id,
+        .native_count = record->native_count,
+        .python_count = record->python_count,
+        .tag = record->tag,
+        .native = &frames->native,
+        .python = &frames[record->native_count].python,
+    };
+    atomic_store_explicit(&record->shown, site, memory_order_release);
+    return site;
+}
+
+static const struct gos_site *shown_site(struct site_record *record)
+{
+    return atomic_load_explicit(&record->shown, memory_order_acquire);
+}
+
+static const struct gos_site *show_site(struct site_record *record, uint32_t id)
+{
+    gos_lock_acquire(&lock);
+    const struct gos_site *site = shown_site(record);
+    if (!site)
+        site = write_site(record, id);
+    gos_lock_release(&lock);
+    return site;
+}
+
 const struct gos_site *gos_site_get(uint32_t id)
 {
-    if (id == 0 || id > gos_site_count())
-        return NULL;
-    struct site_chunk *chunk =
-        atomic_load_explicit(&chunks[id / CHUNK_SITES], memory_order_acquire);
-    const struct site_record *record =
-        chunk ? atomic_load_explicit(&chunk->records[id % CHUNK_SITES], memory_order_acquire)
-              : NULL;
-    return record ? &record->site : NULL;
+    struct site_record *record = id && id <= gos_site_count() ? record_of(id) : NULL;
+    const struct gos_site *site = record ? shown_site(record) : NULL;
+    return record && !site ? show_site(record, id) : site;
 }
 
 uint32_t gos_site_count(void)
@@ -230,9 +288,12 @@ uint32_t gos_site_requester_module(const struct gos_site *site)
 void gos_site_reset_after_fork(void)
 {
     gos_lock_reset(&lock);
-    table = NULL;
+    table = (struct gos_number_table){0};
+    room = NULL;
+    room_left_bytes = 0;
     for (uint32_t i = 0; i < CHUNK_COUNT; i++)
         atomic_store_explicit(&chunks[i], NULL, memory_order_relaxed);
     atomic_store_explicit(&site_count, 0, memory_order_relaxed);
+    gos_frame_table_reset_after_fork();
     gos_stack_cache_reset_after_fork();
 }

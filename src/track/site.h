@@ -57,7 +57,7 @@ struct gos_site {
  */
 uint32_t gos_site_intern(const struct gos_stack *stack);
 
-/* NULL for 0 or an unknown number.  The result is permanent. */
+/* NULL for 0 or an unknown number.  The result is permanent.  Takes the lock the first time. */
 const struct gos_site *gos_site_get(uint32_t id);
 uint32_t gos_site_count(void);
 

@@ -10,11 +10,11 @@ _Static_assert(sizeof(uintptr_t) == sizeof(uint64_t), "addresses are words");
 static bool holds(const struct gos_site_cache *cache, const struct gos_site_cache_entry *entry,
                   const struct gos_stack *stack)
 {
-    const uint64_t *words = &cache->words[entry->at];
     return entry->native_count == stack->native_count &&
            entry->python_count == stack->python_count && entry->tag == stack->tag &&
-           memcmp(words, stack->native, stack->native_count * sizeof *words) == 0 &&
-           memcmp(words + stack->native_count, stack->python,
+           memcmp(&cache->words[entry->native_at], stack->native,
+                  stack->native_count * sizeof stack->native[0]) == 0 &&
+           memcmp(&cache->words[entry->python_at], stack->python,
                   stack->python_count * sizeof stack->python[0]) == 0;
 }
 
@@ -50,6 +50,7 @@ uint32_t gos_site_cache_find(const struct gos_site_cache *cache, const struct go
 void gos_site_cache_forget(struct gos_site_cache *cache)
 {
     memset(cache->sets, 0, sizeof cache->sets);
+    memset(cache->pythons, 0, sizeof cache->pythons);
     cache->word_count = 0;
     cache->forgotten_count++;
 }
@@ -61,10 +62,30 @@ void gos_site_cache_hint(const struct gos_site_cache *cache, uint64_t hash,
     *hint = (struct gos_site_hint){
         .id = entry->hash == hash ? entry->id : 0,
         .forgotten_count = cache->forgotten_count,
-        .python_at = entry->at + entry->native_count,
+        .python_at = entry->python_at,
         .python_count = entry->python_count,
         .tag = entry->tag,
     };
+}
+
+static uint32_t add_words(struct gos_site_cache *cache, const void *words, size_t bytes)
+{
+    uint32_t at = cache->word_count;
+    memcpy(&cache->words[at], words, bytes);
+    cache->word_count += (uint32_t)(bytes / sizeof cache->words[0]);
+    return at;
+}
+
+static uint32_t share_python(struct gos_site_cache *cache, const struct gos_stack *stack)
+{
+    size_t bytes = stack->python_count * sizeof stack->python[0];
+    struct gos_site_cache_python *shared =
+        &cache->pythons[stack->python_hash % GOS_SITE_CACHE_PYTHONS];
+    if (shared->count != stack->python_count ||
+        memcmp(&cache->words[shared->at], stack->python, bytes) != 0)
+        *shared = (struct gos_site_cache_python){add_words(cache, stack->python, bytes),
+                                                 stack->python_count};
+    return shared->at;
 }
 
 void gos_site_cache_put(struct gos_site_cache *cache, const struct gos_stack *stack, uint64_t hash,
@@ -73,17 +94,14 @@ void gos_site_cache_put(struct gos_site_cache *cache, const struct gos_stack *st
     uint32_t python_words = stack->python_count * (uint32_t)WORDS_PER_REF;
     if (cache->word_count + stack->native_count + python_words > GOS_SITE_CACHE_WORDS)
         gos_site_cache_forget(cache);
-    uint64_t *words = &cache->words[cache->word_count];
-    memcpy(words, stack->native, stack->native_count * sizeof *words);
-    memcpy(words + stack->native_count, stack->python, python_words * sizeof *words);
     struct gos_site_cache_entry *set = cache->sets[set_number(hash)];
     set[way_of(cache, set, hash)] = (struct gos_site_cache_entry){
         .hash = hash,
         .id = id,
-        .at = cache->word_count,
-        .tag = stack->tag,
+        .native_at = add_words(cache, stack->native, stack->native_count * sizeof stack->native[0]),
+        .python_at = share_python(cache, stack),
         .native_count = (uint16_t)stack->native_count,
         .python_count = (uint16_t)stack->python_count,
+        .tag = stack->tag,
     };
-    cache->word_count += stack->native_count + python_words;
 }

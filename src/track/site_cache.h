@@ -16,6 +16,7 @@
 
 #define GOS_SITE_CACHE_SETS 512 /* a power of two */
 #define GOS_SITE_CACHE_WAYS 4
+#define GOS_SITE_CACHE_PYTHONS 256
 #define GOS_SITE_CACHE_WORDS (128 * 1024)
 
 /* All zero is empty. */
@@ -23,11 +24,17 @@ struct gos_site_cache {
     struct gos_site_cache_entry {
         uint64_t hash; /* 0: empty */
         uint32_t id;
-        uint32_t at; /* first word */
-        const char *tag;
+        uint32_t native_at; /* first word of its native frames, and of its Python frames */
+        uint32_t python_at;
         uint16_t native_count;
         uint16_t python_count;
+        const char *tag;
     } sets[GOS_SITE_CACHE_SETS][GOS_SITE_CACHE_WAYS];
+    /* One line of Python leads to several native stacks, which share its frames. */
+    struct gos_site_cache_python {
+        uint32_t at;
+        uint32_t count;
+    } pythons[GOS_SITE_CACHE_PYTHONS];
     uint32_t forgotten_count; /* how often everything was */
     /* Filled from the start; when it is full everything is forgotten. */
     uint32_t word_count;

@@ -27,13 +27,6 @@
 #define uthash_bzero(memory, bytes) ((void)0) /* gos_memory_alloc gives zeroes */
 #include <uthash.h>
 
-/*
- * Chains may be a little longer than uthash's own limit of 10 before a table
- * doubles: a million allocations then cost 90 bytes each instead of 96.
- */
-#undef HASH_BKT_CAPACITY_THRESH
-#define HASH_BKT_CAPACITY_THRESH 12U
-
 _Static_assert(sizeof(void *) == 8, "a key is kept in a pointer");
 
 /* Every bit of the number reaches every bit: addresses differ in few of theirs. */

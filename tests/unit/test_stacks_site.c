@@ -148,6 +148,30 @@ static void threads_agree_on_numbers(void **state)
         assert_memory_equal(ids[0], ids[i], sizeof ids[0]);
 }
 
+static void *show_all(void *frames)
+{
+    for (uint32_t id = 1; id <= STACKS; id++)
+        ((const struct gos_native_frame **)frames)[id - 1] = gos_site_get(id)->native;
+    return NULL;
+}
+
+static void threads_are_shown_the_same_frames(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    static const struct gos_native_frame *frames[THREADS][STACKS];
+    for (uint32_t i = 0; i < STACKS; i++)
+        assert_int_equal(intern(i * 100, 24), i + 1);
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, show_all, frames[i]), 0);
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (uint32_t i = 0; i < STACKS; i++)
+        assert_int_equal(frames[0][i][23].address, NOWHERE + i * 100 + 23);
+    for (size_t i = 1; i < THREADS; i++)
+        assert_memory_equal(frames[0], frames[i], sizeof frames[0]);
+}
+
 static void *no_memory(size_t bytes)
 {
     (void)bytes;
@@ -164,6 +188,18 @@ static void want_of_memory_is_counted_and_gives_no_number(void **state)
     gos_os.map = map;
     assert_true(gos_loss_get(GOS_LOSS_MEMORY) > lost);
     assert_int_equal(intern(100, 20), 1);
+}
+
+static void showing_a_site_needs_no_memory(void **state)
+{
+    (void)state;
+    void *(*map)(size_t) = gos_os.map;
+    for (uint32_t i = 0; i < STACKS; i++)
+        assert_int_equal(intern(i * 100, 24), i + 1);
+    gos_os.map = no_memory;
+    for (uint32_t i = 0; i < STACKS; i++)
+        assert_int_equal(gos_site_get(i + 1)->native[23].address, NOWHERE + i * 100 + 23);
+    gos_os.map = map;
 }
 
 static int maps_left;
@@ -234,7 +270,9 @@ int main(void)
         cmocka_unit_test_setup(numbers_stay_when_the_cache_overflows, start_afresh),
         cmocka_unit_test_setup(claimed_cache_is_done_without, start_afresh),
         cmocka_unit_test_setup(threads_agree_on_numbers, start_afresh),
+        cmocka_unit_test_setup(threads_are_shown_the_same_frames, start_afresh),
         cmocka_unit_test_setup(want_of_memory_is_counted_and_gives_no_number, start_afresh),
+        cmocka_unit_test_setup(showing_a_site_needs_no_memory, start_afresh),
         cmocka_unit_test_setup(each_failing_mapping_is_survived, start_afresh),
         cmocka_unit_test_setup(child_after_fork_starts_with_none, start_afresh),
         cmocka_unit_test_setup(requester_is_neither_ours_nor_the_c_library, start_afresh),

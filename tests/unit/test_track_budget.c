@@ -50,7 +50,7 @@ static void memory_of_freed_allocations_is_used_again(void **state)
     for (uint64_t i = 0; i < 3; i++) {
         uint64_t grown = grow(0x7f0000000000 + (i << 40), 512, 100000);
 
-        assert_true(i == 0 ? grown > 8000000 : grown <= 2 << 20);
+        assert_true(i == 0 ? grown > 4000000 : grown <= 2 << 20);
         for (uint64_t j = 0; j < 100000; j++)
             assert_true(
                 gos_registry_take(GOS_SPACE_ADDRESS, 0x7f0000000000 + (i << 40) + j * 512, &taken));
