@@ -29,7 +29,8 @@ extern "C" {
  * GPUOOMSHIM_REPORT_DIR.  Existing files of that name are replaced.
  * Takes milliseconds; does not synchronize the device.
  * 0, or a negative errno: -ENODEV before the first successful cuInit or with
- * GPUOOMSHIM_DISABLE=1, others when no file could be written.
+ * GPUOOMSHIM_DISABLE=1, -EINVAL for a prefix that names no file ("", "reports/"), -EDQUOT
+ * after GPUOOMSHIM_REPORT_MAX of them with prefix NULL, others when no file could be written.
  */
 GPUOOMSHIM_WEAK int gpuoomshim_snapshot(const char *prefix);
 

@@ -10,8 +10,8 @@ static const char *type_name(enum gos_option_type type)
     static const char *const names[] = {
         [GOS_OPTION_FLAG] = "flag",
         [GOS_OPTION_COUNT] = "number",
-        [GOS_OPTION_SIZE] = "size",
-        [GOS_OPTION_DURATION] = "duration",
+        [GOS_OPTION_SIZE] = "size (bytes, or whole KiB, MiB, GiB, TiB)",
+        [GOS_OPTION_DURATION] = "duration (seconds, or ms, s, m, h)",
         [GOS_OPTION_PATH] = "path or nothing",
         [GOS_OPTION_FUNCTIONS] = "functions of Python modules",
         [GOS_OPTION_SET] = "set of words",

@@ -74,7 +74,7 @@ static int set_option(const struct gos_option_row *row, const char *value)
         return GOS_STATUS_USAGE;
     }
     if (gos_options_load(environment) != 0) {
-        gos_command_complain("nothing was run");
+        gos_command_complain("%s cannot be used, so nothing was run", assignment);
         return GOS_STATUS_USAGE;
     }
     char *equals = strchr(assignment, '=');

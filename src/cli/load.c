@@ -174,11 +174,24 @@ static void load_holders(struct gos_diagnosis *diagnosis, const json_t *array)
 
 /* --- the whole --- */
 
+/* Without these there is nothing to show; what else is missing is left out. */
+static int check_parts(const json_t *root)
+{
+    static const char *const parts[] = {"kind", "outcome", "verdict", "request", "devices"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (json_object_get(root, parts[i]))
+            continue;
+        gos_command_complain("this report is not whole: it has no '%s'", parts[i]);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 static int check_schema(const json_t *root)
 {
     const char *schema = gos_value_string(root, "schema");
     if (schema && strcmp(schema, GOS_REPORT_SCHEMA) == 0)
-        return 0;
+        return check_parts(root);
     gos_command_complain("this is no report: its schema is '%s', not '" GOS_REPORT_SCHEMA "'",
                          schema ? schema : "");
     return -EINVAL;

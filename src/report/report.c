@@ -25,7 +25,8 @@
 static struct {
     struct gos_lock lock;
     uint32_t last_number;
-    uint64_t written_count;
+    uint64_t written_count; /* of failures */
+    uint64_t asked_count;   /* snapshots, and those at exit: they leave the failures their room */
     bool said_limit;
     bool said_elsewhere;
     bool showed_screen;
@@ -42,6 +43,7 @@ void gos_report_reset_after_fork(void)
     gos_lock_reset(&state.lock);
     state.last_number = 0;
     state.written_count = 0;
+    state.asked_count = 0;
     state.said_limit = false;
     state.said_elsewhere = false;
     state.showed_screen = false;
@@ -159,12 +161,21 @@ static bool take_over_files(struct gos_report *report)
     return true;
 }
 
+static uint64_t *count_for(const struct gos_report *report)
+{
+    return report->kind == GOS_REPORT_FAILURE ? &state.written_count : &state.asked_count;
+}
+
 /* 0, or -EDQUOT when this process has written enough.  A rewrite is no new report. */
 static int check_limit(struct gos_report *report)
 {
     if (report->path_prefix || report->text_path[0] || report->json_path[0])
         return 0;
-    if (state.written_count < gos_options.report_max || take_over_files(report))
+    if (*count_for(report) < gos_options.report_max)
+        return 0;
+    if (report->kind != GOS_REPORT_FAILURE)
+        return -EDQUOT;
+    if (take_over_files(report))
         return 0;
     if (!state.said_limit && gos_options.report_max > 0)
         gos_log(GOS_LOG_NOTICE,
@@ -187,7 +198,7 @@ static int write_new(struct gos_report *report, const struct gos_document *docum
     }
     if (report->number > state.last_number)
         state.last_number = report->number;
-    state.written_count++;
+    ++*count_for(report);
     return 0;
 }
 

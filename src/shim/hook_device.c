@@ -46,14 +46,20 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
     return gos_call_made(&call, result, written_v1(dptr, result));
 }
 
+/* What rows are padded to, on every device so far (cudaDeviceProp::textureAlignment). */
+#define ROW_BYTES 512
+
+/* What the rows take is known only afterwards; before, this stands. */
 static uint64_t pitched(size_t width_bytes, size_t height)
 {
-    uint64_t bytes;
+    uint64_t pitch, bytes;
 
-    return __builtin_mul_overflow(width_bytes, height, &bytes) ? UINT64_MAX : bytes;
+    if (__builtin_add_overflow(width_bytes, ROW_BYTES - 1, &pitch))
+        return UINT64_MAX;
+    pitch &= ~(uint64_t)(ROW_BYTES - 1);
+    return __builtin_mul_overflow(pitch, height, &bytes) ? UINT64_MAX : bytes;
 }
 
-/* What the rows take is known only afterwards; before, the width without padding stands. */
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
                                     size_t Height, unsigned int ElementSizeBytes)
 {
@@ -79,7 +85,7 @@ CUresult CUDAAPI cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch,
                                  unsigned int ElementSizeBytes)
 {
     struct gos_call call =
-        gos_call_begin(GOS_EP_cuMemAllocPitch, GOS_KIND_DEVICE, (uint64_t)WidthInBytes * Height);
+        gos_call_begin(GOS_EP_cuMemAllocPitch, GOS_KIND_DEVICE, pitched(WidthInBytes, Height));
     CUresult result;
 
     do

@@ -1,6 +1,7 @@
 /* The functions of include/gpuoomshim.h. */
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "../../include/gpuoomshim.h"
 #include "../base/thread.h"
@@ -13,12 +14,22 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* "" and what ends in '/' would make hidden files called ".txt" and ".json". */
+static bool names_files(const char *prefix)
+{
+    size_t length = strlen(prefix);
+
+    return length > 0 && prefix[length - 1] != '/';
+}
+
 EXPORT int gpuoomshim_snapshot(const char *prefix)
 {
     int saved = errno;
 
     if (!gos_shim_active())
         return -ENODEV;
+    if (prefix && !names_files(prefix))
+        return -EINVAL;
     gos_thread.depth++;
     int result = gos_failure_snapshot(prefix);
     gos_thread.depth--;

@@ -168,6 +168,14 @@ def test_show_refuses_json_that_is_no_report(tmp_path, content):
     assert "no report" in shown.stderr or "damaged" in shown.stderr
 
 
+def test_show_refuses_a_report_of_which_nothing_is_left(tmp_path):
+    path = tmp_path / "hollow.json"
+    path.write_text('{"schema": "gpuoomshim.report/1", "kind": "failure"}')
+    shown = command("show", path)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "not whole: it has no 'outcome'" in shown.stderr
+
+
 def replace_values(node, value):
     if isinstance(node, dict):
         for key in node:
@@ -535,6 +543,8 @@ def test_run_refuses_what_it_does_not_know(installed):
         refused = command("run", *arguments, binary=binary)
         assert refused.returncode == 2, arguments
         assert refused.stderr.startswith("gpuoomshim: ")
+    assert "GPUOOMSHIM_LIMIT=zz cannot be used, so nothing was run" in command(
+        "run", "--limit=zz", "true", binary=binary).stderr
 
 
 def test_run_says_when_command_or_library_is_missing(installed, tmp_path):

@@ -1,4 +1,6 @@
 """What is alive is known, exactly, whichever way it was allocated and freed."""
+import pytest
+
 from hosts import MIB, Report
 
 
@@ -60,6 +62,53 @@ def test_exit_report_lists_what_is_left(host, program):
                                            "GPUOOMSHIM_EXIT_REPORT": "1"})
     kinds = [report.json["kind"] for report in run.reports]
     assert kinds == ["failure", "exit"]
+
+
+IN_PYTHON = """
+import ctypes, os
+cuda = ctypes.CDLL("libcuda.so.1")
+shim = ctypes.CDLL(None)
+context, address = ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+"""
+
+
+def test_snapshots_of_a_program_do_not_use_up_its_reports(host, python):
+    run = host(python, "-c", IN_PYTHON + """
+print([shim.gpuoomshim_snapshot(None) for _ in range(4)])
+print(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 40)))
+""", env={"GPUOOMSHIM_REPORT_MAX": "3"})
+    assert run.stdout == "[0, 0, 0, -122]\n2\n", run.stderr
+    assert [report.json["kind"] for report in run.reports] == ["snapshot"] * 3 + ["failure"]
+
+
+def test_snapshot_wants_a_name_that_names_files(host, python, tmp_path):
+    run = host(python, "-c", IN_PYTHON + f"""
+os.chdir({str(tmp_path)!r})
+os.mkdir("folder")
+print([shim.gpuoomshim_snapshot(name) for name in (b"", b"folder/", b"folder/now")])
+print(sorted(os.listdir("folder")), os.path.exists(".txt"))
+""")
+    assert run.stdout == "[-22, -22, 0]\n['now.json', 'now.txt'] False\n", run.stderr
+
+
+@pytest.mark.parametrize("call", ["cuMemAllocPitch_v2", "cudaMallocPitch"])
+def test_rows_are_reckoned_with_their_padding(host, python, call):
+    """Rows of 513 bytes take 1024 each: there is room for the bytes, not for the rows."""
+    run = host(python, "-c", IN_PYTHON + f"""
+pitch, size = ctypes.c_size_t(), ctypes.c_size_t
+runtime = ctypes.CDLL("libcudart.so.13")
+rows = [ctypes.byref(address), ctypes.byref(pitch), size(513), size(20 << 20)]
+if "{call}" == "cudaMallocPitch":
+    print(runtime.cudaMallocPitch(*rows))
+else:
+    print(cuda.cuMemAllocPitch_v2(*rows, 4))
+""")
+    assert run.stdout == "2\n", run.stderr
+    assert run.report.json["request"]["bytes"] == 1024 * 20 * MIB
+    assert run.report.code == "request-too-large"
 
 
 def test_counters_work_from_ctypes(host, python):

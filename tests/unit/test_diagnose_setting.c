@@ -210,7 +210,7 @@ static void threshold_and_limit_go_together(void **state)
     struct gos_framework_evidence *torch = torch_beside(SITE_NCCL);
     torch->expandable = GOS_SETTING_ON;
     assert_true(advises_now("It works together with a limit"));
-    assert_true(advises_now("margin for the others: torch.cuda.set_per_process_memory_fraction(0"));
+    assert_true(advises_now("Keep a margin: torch.cuda.set_per_process_memory_fraction(0"));
     torch->limited = GOS_SETTING_ON;
     assert_true(advises_now("garbage_collection_threshold:0.8"));
     assert_true(advises_now("Keep a larger margin"));

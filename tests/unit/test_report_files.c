@@ -273,6 +273,24 @@ static void later_reports_are_refused_beyond_the_maximum(void **state)
     assert_null(strstr(line + 1, "GPUOOMSHIM_REPORT_MAX"));
 }
 
+static void snapshots_leave_failures_their_room(void **state)
+{
+    (void)state;
+    gos_options.report_max = 2;
+    shape.report.kind = GOS_REPORT_SNAPSHOT;
+    for (int i = 0; i < 3; i++) {
+        forget_paths();
+        assert_int_equal(gos_report_write(&shape.report), i < 2 ? 0 : -EDQUOT);
+    }
+    assert_null(strstr(said, "GPUOOMSHIM_REPORT_MAX"));
+    shape.report.kind = GOS_REPORT_FAILURE;
+    for (int i = 0; i < 3; i++) {
+        forget_paths();
+        assert_int_equal(gos_report_write(&shape.report), i < 2 ? 0 : -EDQUOT);
+    }
+    assert_int_equal(count_files(".txt"), 4);
+}
+
 static void nothing_is_written_when_reports_are_off(void **state)
 {
     (void)state;
@@ -540,6 +558,7 @@ int main(void)
         TEST(link_at_the_temporary_name_is_never_followed),
         TEST(link_put_at_our_name_is_replaced_not_followed),
         TEST(later_reports_are_refused_beyond_the_maximum),
+        TEST(snapshots_leave_failures_their_room),
         TEST(nothing_is_written_when_reports_are_off),
         TEST(named_files_replace_what_is_there),
         TEST(named_file_in_a_missing_directory_is_an_error_without_noise),
