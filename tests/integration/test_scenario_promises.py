@@ -118,6 +118,13 @@ def test_64_threads_that_fail_at_once_are_one_line_and_one_report(same, program)
     assert [len(run.report.steps(step)) for step in ("sync", "trim", "flush")] == [1, 1, 1]
 
 
+def test_threads_whom_the_driver_refuses_one_after_the_other_are_one_report(same, program):
+    """The last of them hears of it long after the first one's story has ended."""
+    run = same(program("fail_together"), "64", env={"GPUSIM_REFUSE_TIME": "5000"})
+    assert (run.report.code, run.report.outcome) == ("exhausted-by-process", "failed")
+    assert len(run.lines_of_shim) == 1
+
+
 # --- while a stream is captured --------------------------------------------------------------
 
 def test_capture_goes_on_and_its_graph_runs(same, program):

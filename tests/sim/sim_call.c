@@ -191,9 +191,17 @@ static void trace_call(enum sim_call_id id, CUresult result)
     errno = saved_errno;
 }
 
+/* The driver looks everywhere before it refuses, and others wait meanwhile [H200: 2 ms]. */
+static void refuse_slowly(const struct sim_thread *thread, CUresult result)
+{
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && thread->holds_lock && sim_settings.refuse_us != 0)
+        usleep((useconds_t)sim_settings.refuse_us);
+}
+
 CUresult sim_leave(enum sim_call_id id, CUresult result)
 {
     struct sim_thread *thread = sim_thread_self();
+    refuse_slowly(thread, result);
     if (is_sticky(result) && thread->holds_lock && sim_context_current() != NULL)
         sim_context_break(sim_context_current(), result);
     if (thread->holds_lock) {

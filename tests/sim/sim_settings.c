@@ -102,6 +102,7 @@ __attribute__((constructor)) void sim_settings_load(void)
     sim_settings.module_bytes = read_mib("GPUSIM_MODULE", 2);
     sim_settings.host_bytes = read_mib("GPUSIM_HOST_MEMORY", 0);
     sim_settings.call_us = read_number("GPUSIM_CALL_TIME", 0);
+    sim_settings.refuse_us = read_number("GPUSIM_REFUSE_TIME", 0);
     sim_settings.free_waits = read_number("GPUSIM_FREE_WAITS", 0) != 0;
     sim_settings.device_count = read_device_count();
     sim_settings.driver_version = (int)read_number("GPUSIM_DRIVER_VERSION", 13000);

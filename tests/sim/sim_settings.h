@@ -40,6 +40,7 @@ struct sim_settings {
     uint64_t module_bytes;   /* GPUSIM_MODULE, cost of a function's first launch */
     uint64_t host_bytes;     /* GPUSIM_HOST_MEMORY, 0: whatever is available */
     uint64_t call_us;        /* GPUSIM_CALL_TIME, how long each call takes at least */
+    uint64_t refuse_us;      /* GPUSIM_REFUSE_TIME, how long nobody else is served by a refusal */
     bool free_waits;         /* GPUSIM_FREE_WAITS */
     int device_count;        /* GPUSIM_DEVICES */
     int driver_version;      /* GPUSIM_DRIVER_VERSION */
