@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,22 +38,24 @@ static long call4(long number, long a, long b, long c, long d)
  * A program that has closed its standard streams may still write to them, on
  * another thread: what it says to nobody must not end up in a file of ours.
  */
-static int beyond_standard_streams(int fd)
+static int beyond_standard_streams(int fd, bool is_new_file)
 {
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
     int moved = (int)call3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     call1(SYS_close, fd);
+    if (moved < 0 || !is_new_file)
+        return moved;
     call3(SYS_lseek, moved, 0, SEEK_SET); /* it may have said something just now */
-    call3(SYS_ftruncate, moved, 0, 0);    /* refused where we only read */
+    call3(SYS_ftruncate, moved, 0, 0);
     return moved;
 }
 
 /* Close-on-exec always: a file of ours must not live on in the host's children. */
 static int open_raw(const char *path, int flags, unsigned mode)
 {
-    return beyond_standard_streams(
-        (int)call4(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, (long)mode));
+    int fd = (int)call4(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, (long)mode);
+    return beyond_standard_streams(fd, (flags & (O_EXCL | O_TRUNC)) != 0);
 }
 
 static ssize_t read_raw(int fd, void *buffer, size_t bytes)

@@ -75,7 +75,7 @@ assert cuda.cuCtxSetCurrent(context) == 0
 """
 
 
-def test_snapshots_of_a_program_do_not_use_up_its_reports(host, python):
+def test_snapshots_from_ctypes_do_not_use_up_the_reports(host, python):
     run = host(python, "-c", IN_PYTHON + """
 print([shim.gpuoomshim_snapshot(None) for _ in range(4)])
 print(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 40)))
@@ -84,7 +84,7 @@ print(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 40)))
     assert [report.json["kind"] for report in run.reports] == ["snapshot"] * 3 + ["failure"]
 
 
-def test_snapshot_wants_a_name_that_names_files(host, python, tmp_path):
+def test_snapshot_from_ctypes_wants_a_name_that_names_files(host, python, tmp_path):
     run = host(python, "-c", IN_PYTHON + f"""
 os.chdir({str(tmp_path)!r})
 os.mkdir("folder")
@@ -95,7 +95,7 @@ print(sorted(os.listdir("folder")), os.path.exists(".txt"))
 
 
 @pytest.mark.parametrize("call", ["cuMemAllocPitch_v2", "cudaMallocPitch"])
-def test_rows_are_reckoned_with_their_padding(host, python, call):
+def test_rows_are_reckoned_with_their_padding_from_ctypes(host, python, call):
     """Rows of 513 bytes take 1024 each: there is room for the bytes, not for the rows."""
     run = host(python, "-c", IN_PYTHON + f"""
 pitch, size = ctypes.c_size_t(), ctypes.c_size_t
