@@ -7,7 +7,7 @@
 #include "os.h"
 #include "text.h"
 
-__thread struct gos_thread gos_thread __attribute__((tls_model("initial-exec")));
+__thread struct gos_thread gos_thread __attribute__((tls_model("initial-exec"), aligned(64)));
 
 static _Atomic uint32_t last_index;
 

@@ -52,8 +52,8 @@ static enum gos_kind kind_of(const struct gos_call *call, const struct gos_place
  * A node of a graph is on the books from a launch on; where the driver cannot
  * tell whose node it is, at once.  What is lost is counted.
  */
-static __attribute__((noinline)) void enter_node(const struct gos_call *call,
-                                                 const struct gos_allocation *allocation)
+static __attribute__((cold, noinline)) void enter_node(const struct gos_call *call,
+                                                       const struct gos_allocation *allocation)
 {
     uint64_t graph = call->kind == GOS_KIND_GRAPH
                          ? call->pool
@@ -71,7 +71,7 @@ static void record(const struct gos_call *call, uint64_t address)
     const struct gos_place *place = place_of(call, &given);
     enum gos_kind kind = kind_of(call, place);
 
-    if (gos_reserve_is_lacking(place->device))
+    if (__builtin_expect(gos_reserve_is_lacking(place->device), 0))
         gos_reserve_take(place->device, place->context);
     struct gos_allocation allocation = {
         .address = address,
@@ -91,11 +91,12 @@ static void record(const struct gos_call *call, uint64_t address)
 CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address)
 {
     if (result == CUDA_SUCCESS && address && gos_call_tracks()) {
-        int saved = errno;
+        int *error = gos_thread_errno();
+        int saved = *error;
         gos_thread.depth++;
         record(call, address);
         gos_thread.depth--;
-        errno = saved;
+        *error = saved;
     }
     return gos_call_done(call, result);
 }
@@ -119,7 +120,7 @@ static void end_story(struct gos_call *call, CUresult result)
     call->failure = NULL;
 }
 
-CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
+__attribute__((cold, noinline)) CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
 {
     int saved = errno;
 
@@ -134,7 +135,7 @@ CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
     return result;
 }
 
-bool gos_call_failed(struct gos_call *call, CUresult result)
+__attribute__((cold, noinline)) bool gos_call_failed(struct gos_call *call, CUresult result)
 {
     int saved = errno;
     bool again = false;
@@ -152,7 +153,7 @@ bool gos_call_failed(struct gos_call *call, CUresult result)
     return again;
 }
 
-void gos_call_note(enum gos_entrypoint entry, CUresult result)
+__attribute__((cold, noinline)) void gos_call_note(enum gos_entrypoint entry, CUresult result)
 {
     gos_event_add(&(struct gos_event){
         .what = gos_entrypoint_name(entry), .result = (int)result, .device = -1});
@@ -191,11 +192,12 @@ static bool is_refused(CUresult result)
     return result != CUDA_SUCCESS && result != CUDA_ERROR_DEINITIALIZED;
 }
 
-CUresult gos_free_end(struct gos_free *free, CUresult result)
+/* Refused by the driver, or not on the books. */
+static __attribute__((cold, noinline)) void end_unusual(const struct gos_free *free,
+                                                        CUresult result)
 {
     int saved = errno;
 
-    gos_free_left();
     if (is_refused(result)) {
         if (free->known) {
             gos_thread.depth++;
@@ -207,9 +209,21 @@ CUresult gos_free_end(struct gos_free *free, CUresult result)
     } else if (!free->known && free->address && gos_call_tracks()) {
         gos_loss_count(GOS_LOSS_UNTRACKED);
     }
-    gos_allowance_let_go();
     errno = saved;
+}
+
+static inline CUresult end_free(const struct gos_free *free, CUresult result)
+{
+    gos_free_left();
+    if (__builtin_expect(result != CUDA_SUCCESS || !free->known, 0))
+        end_unusual(free, result);
+    gos_allowance_let_go();
     return result;
+}
+
+CUresult gos_free_end(struct gos_free *free, CUresult result)
+{
+    return end_free(free, result);
 }
 
 /* What a free in stream order gives back to a device, later. */
@@ -234,8 +248,8 @@ static uint64_t graph_being_captured(uint64_t stream, bool per_thread)
  * Captured, the free is a node of the graph, and takes place when that is launched.
  * Not inlined: the cheapest call of all is not to make room for it.
  */
-static __attribute__((noinline)) void note_captured(struct gos_free *free, uint64_t stream,
-                                                    bool per_thread)
+static __attribute__((cold, noinline)) void note_captured(struct gos_free *free, uint64_t stream,
+                                                          bool per_thread)
 {
     int saved = errno;
     uint64_t graph;
@@ -257,8 +271,9 @@ static __attribute__((noinline)) void note_captured(struct gos_free *free, uint6
 CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream stream,
                             bool per_thread)
 {
-    if (result == CUDA_SUCCESS && is_pending(free)) {
-        int saved = errno;
+    if (__builtin_expect(result == CUDA_SUCCESS && is_pending(free), 1)) {
+        int *error = gos_thread_errno();
+        int saved = *error;
         gos_thread.depth++; /* a signal handler that frees must not meet our lock */
         gos_pending_add(&(struct gos_pending){
             .stream = (uint64_t)(uintptr_t)stream,
@@ -268,9 +283,9 @@ CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream str
             .bytes = free->gone.bytes,
             .count = 1});
         gos_thread.depth--;
-        errno = saved;
+        *error = saved;
     } else if (result == CUDA_SUCCESS && gos_graph_any()) {
         note_captured(free, (uint64_t)(uintptr_t)stream, per_thread);
     }
-    return gos_free_end(free, result);
+    return end_free(free, result);
 }

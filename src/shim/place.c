@@ -60,7 +60,7 @@ static uint32_t device_of(uint64_t context)
     return device;
 }
 
-const struct gos_place *gos_place_of_context(void)
+__attribute__((noinline)) const struct gos_place *gos_place_of_context(void)
 {
     uint64_t context = current_context();
     uint64_t generation = gos_handle_generation();
@@ -86,7 +86,7 @@ const struct gos_place *gos_place_of_context(void)
  * functions that make one are hooked; that none was missed is looked at now
  * and then.
  */
-static uint64_t context_in_use(void)
+static inline __attribute__((always_inline)) uint64_t context_in_use(void)
 {
     uint64_t only = gos_context_only();
 
@@ -131,7 +131,7 @@ static uint64_t current_pool(uint32_t device)
 }
 
 /* A created stream stays where it is; a default one is another in each context. */
-static bool is_last_stream(uint64_t stream)
+static inline __attribute__((always_inline)) bool is_last_stream(uint64_t stream)
 {
     return last_stream.is_valid && last_stream.stream == stream &&
            last_stream.generation == gos_handle_generation() &&
@@ -164,7 +164,7 @@ static struct gos_place place_of_stream(uint64_t stream, uint64_t pool,
 }
 
 /* Without a context streams cannot be asked: then the answer is true for this once. */
-static void ask_about(uint64_t stream, uint64_t pool)
+static __attribute__((cold, noinline)) void ask_about(uint64_t stream, uint64_t pool)
 {
     uint64_t generation = gos_handle_generation();
     const struct gos_place *current = gos_place_of_context();

@@ -179,10 +179,8 @@ static bool driver_says_captured(uint64_t stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-bool gos_capture_includes(uint64_t stream, bool per_thread)
+__attribute__((cold, noinline)) bool gos_capture_includes_now(uint64_t stream, bool per_thread)
 {
-    if (gos_capture_count() == 0)
-        return false;
     if (stream == 0 && per_thread)
         stream = per_thread_stream;
     return (stream != per_thread_stream && gos_capture_has(stream)) || driver_says_captured(stream);

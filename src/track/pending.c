@@ -236,7 +236,7 @@ static void add_own(struct stripe *stripe, const struct gos_pending *one)
 }
 
 /* The generation is read before the slot is looked for: what dies in between is noticed. */
-static void add_slowly(const struct gos_pending *one)
+static __attribute__((cold, noinline)) void add_slowly(const struct gos_pending *one)
 {
     uint64_t generation = gos_handle_generation();
     struct key key = key_of(one->stream, one->context, one->per_thread);
