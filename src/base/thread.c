@@ -18,6 +18,12 @@ uint32_t gos_thread_assign_index(void)
     return gos_thread.index;
 }
 
+__attribute__((cold, noinline)) int *gos_thread_find_errno(void)
+{
+    gos_thread.error = &errno;
+    return gos_thread.error;
+}
+
 bool gos_thread_is_alive(int tid)
 {
     char path[48];

@@ -6,7 +6,6 @@
 #ifndef GOS_BASE_THREAD_H
 #define GOS_BASE_THREAD_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,12 +34,13 @@ struct gos_thread {
 extern __thread struct gos_thread gos_thread
     __attribute__((tls_model("initial-exec"), aligned(64)));
 
+int *gos_thread_find_errno(void);
 /* Where errno is, without a call into the C library each time. */
 static inline int *gos_thread_errno(void)
 {
     int *error = gos_thread.error;
 
-    return __builtin_expect(error != NULL, 1) ? error : (gos_thread.error = &errno);
+    return __builtin_expect(error != NULL, 1) ? error : gos_thread_find_errno();
 }
 
 uint32_t gos_thread_assign_index(void);

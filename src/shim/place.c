@@ -1,5 +1,6 @@
 #include "place.h"
 
+#include "../base/hot.h"
 #include "../cuda/driver.h"
 #include "../track/pool.h"
 #include "../track/registry.h"
@@ -11,16 +12,16 @@ static THREAD_LOCAL struct {
     struct gos_place place;
 } last_context;
 
+/* On one line of cache, since every call on a stream reads all of it. */
 static THREAD_LOCAL struct {
-    bool is_valid;
+    _Alignas(64) bool is_valid;
+    uint32_t trusted_count;
     uint64_t generation;
     uint64_t stream;
     uint64_t pool;
     uint64_t current; /* context at the time */
     struct gos_place place;
 } last_stream;
-
-static THREAD_LOCAL uint32_t trusted_count;
 
 /* How often a thread makes sure that there is still only one context. */
 #define TRUST_LIMIT 256
@@ -90,7 +91,7 @@ static inline __attribute__((always_inline)) uint64_t context_in_use(void)
 {
     uint64_t only = gos_context_only();
 
-    if (__builtin_expect(only && ++trusted_count % TRUST_LIMIT != 0, 1))
+    if (__builtin_expect(only && ++last_stream.trusted_count % TRUST_LIMIT != 0, 1))
         return only;
     return gos_place_of_context()->context;
 }
@@ -177,14 +178,14 @@ static __attribute__((cold, noinline)) void ask_about(uint64_t stream, uint64_t 
     last_stream.is_valid = current->context && last_stream.place.home;
 }
 
-const struct gos_place *gos_place_of_stream(uint64_t stream, uint64_t pool)
+GOS_HOT const struct gos_place *gos_place_of_stream(uint64_t stream, uint64_t pool)
 {
     if (last_stream.pool != pool || !is_last_stream(stream))
         ask_about(stream, pool);
     return &last_stream.place;
 }
 
-uint64_t gos_place_context_of_stream(uint64_t stream)
+GOS_HOT uint64_t gos_place_context_of_stream(uint64_t stream)
 {
     if (is_default(stream))
         return context_in_use();

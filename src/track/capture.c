@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "../base/hot.h"
 #include "../base/lock.h"
 #include "../base/loss.h"
 #include "../base/thread.h"
@@ -19,7 +20,7 @@ static struct {
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_POOL);
 static unsigned without_row; /* began while the table was full */
-_Atomic unsigned gos_capture_total;
+GOS_READ_MOSTLY _Atomic unsigned gos_capture_total;
 
 static const uint64_t per_thread_stream = (uint64_t)(uintptr_t)CU_STREAM_PER_THREAD;
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "../base/hot.h"
 #include "../base/loss.h"
 #include "birth.h"
 #include "shard.h"
@@ -38,7 +39,7 @@ static int add(const struct gos_key *key, const struct gos_allocation *allocatio
     return error;
 }
 
-int gos_registry_add(const struct gos_allocation *allocation)
+GOS_HOT int gos_registry_add(const struct gos_allocation *allocation)
 {
     struct gos_birth birth;
     struct gos_key key;
@@ -56,7 +57,7 @@ int gos_registry_add(const struct gos_allocation *allocation)
     return error;
 }
 
-bool gos_registry_take(enum gos_space space, uint64_t address, struct gos_allocation *taken)
+GOS_HOT bool gos_registry_take(enum gos_space space, uint64_t address, struct gos_allocation *taken)
 {
     struct gos_key key = gos_shard_key(space, address);
     struct gos_shard *shard = key.shard;

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "../base/hot.h"
 #include "../base/log.h"
 #include "../base/loss.h"
 #include "../base/module.h"
@@ -25,7 +26,7 @@
 /* Mapped range of the object that contains us. */
 static uintptr_t own_start;
 static uintptr_t own_end;
-static _Atomic bool recall_is_off;
+static GOS_READ_MOSTLY _Atomic bool recall_is_off;
 
 void gos_unwind_open(void)
 {
