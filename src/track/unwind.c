@@ -242,21 +242,27 @@ static bool has_brought_python(uint64_t generation, struct gos_stack *stack, uin
     return stack->python_count > 0;
 }
 
-static uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_key *key)
+/* Not inlined: it wants room for a whole stack, which a recognised one does without. */
+static __attribute__((noinline)) uint32_t capture_site(struct gos_stack_cache *cache,
+                                                       const struct gos_recall_key *key,
+                                                       struct gos_recall_stack *known)
 {
-    struct gos_recall_stack *known = known_stack(cache, key);
-    uint32_t id = known ? site_as_before(cache, known, key->depth) : 0;
     struct gos_stack stack;
-    if (id)
-        return id;
     uint64_t generation = gos_module_generation();
     capture(cache, key, known, &stack);
     struct gos_site_hint *hint =
         known ? &known->sites[known->next_site++ % GOS_RECALL_SITES] : NULL;
-    id = gos_site_intern_with(cache, &stack, hint);
+    uint32_t id = gos_site_intern_with(cache, &stack, hint);
     return has_brought_python(generation, &stack, key->depth)
                ? gos_site_intern_with(cache, &stack, hint)
                : id;
+}
+
+static inline uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_key *key)
+{
+    struct gos_recall_stack *known = known_stack(cache, key);
+    uint32_t id = known ? site_as_before(cache, known, key->depth) : 0;
+    return id ? id : capture_site(cache, key, known);
 }
 
 /*
@@ -284,7 +290,7 @@ __attribute__((noinline)) void gos_unwind_capture(struct gos_stack *stack, uint3
     gos_stack_cache_release(cache);
 }
 
-__attribute__((noinline)) uint32_t gos_unwind_site_now(void)
+GOS_HOT __attribute__((noinline)) uint32_t gos_unwind_site_now(void)
 {
     __builtin_unwind_init();
     struct gos_recall_key key =
