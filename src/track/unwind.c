@@ -211,24 +211,24 @@ static void capture(struct gos_stack_cache *cache, const struct gos_recall_key *
 /* --- sites of recognised stacks ----------------------------------------------------------------
  */
 
-static bool is_still_there(const struct gos_site_cache *sites, const struct gos_site_hint *hint,
+static bool is_still_there(struct gos_stack_cache *cache, const struct gos_site_hint *hint,
                            uint32_t depth)
 {
-    const struct gos_python_ref *python = gos_site_cache_python(sites, hint);
+    const struct gos_python_ref *python = gos_site_cache_python(&cache->sites, hint);
     if (!python || hint->tag != gos_tag_current())
         return false;
-    return wants_python() ? gos_python_matches(python, hint->python_count, depth)
+    return wants_python() ? gos_python_matches(python, hint->python_count, depth, &cache->places)
                           : hint->python_count == 0;
 }
 
 /* The number that this stack had with the same Python frames, or 0. */
-static uint32_t site_as_before(const struct gos_stack_cache *cache,
-                               const struct gos_recall_stack *known, uint32_t depth)
+static uint32_t site_as_before(struct gos_stack_cache *cache, const struct gos_recall_stack *known,
+                               uint32_t depth)
 {
     if (is_check_due(&cache->recall))
         return 0;
     for (size_t i = 0; i < GOS_RECALL_SITES; i++)
-        if (is_still_there(&cache->sites, &known->sites[i], depth))
+        if (is_still_there(cache, &known->sites[i], depth))
             return known->sites[i].id;
     return 0;
 }
