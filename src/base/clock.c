@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "hot.h"
 #include "elf_image.h"
 #include "syscall.h"
 
@@ -37,7 +38,7 @@ static clock_gettime_fn *choose(void)
     return found ? found : clock_gettime_raw;
 }
 
-static _Atomic(clock_gettime_fn *) chosen;
+static GOS_READ_MOSTLY _Atomic(clock_gettime_fn *) chosen;
 
 /* Threads that race here all find the same function. */
 static __attribute__((noinline)) clock_gettime_fn *choose_once(void)

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "hot.h"
 #include "lock.h"
 #include "loss.h"
 #include "memory.h"
@@ -24,8 +25,8 @@ static struct gos_lock module_lock = GOS_LOCK_INIT(GOS_RANK_MODULE);
 static _Atomic(struct gos_module *) table[GOS_MODULE_MAX];
 static _Atomic uint32_t table_count;
 static _Atomic uint64_t seen[GOS_MODULE_MAX];
-static _Atomic uint64_t known_generation;
-_Atomic uint64_t gos_module_unloads_known;
+static GOS_READ_MOSTLY _Atomic uint64_t known_generation;
+GOS_READ_MOSTLY _Atomic uint64_t gos_module_unloads_known;
 
 /*
  * The same entries by address, without overlaps: what was mapped later hides

@@ -7,7 +7,7 @@
 #include "os.h"
 #include "text.h"
 
-__thread struct gos_thread gos_thread __attribute__((tls_model("initial-exec")));
+__thread struct gos_thread gos_thread __attribute__((tls_model("initial-exec"), aligned(64)));
 
 static _Atomic uint32_t last_index;
 
@@ -16,6 +16,12 @@ uint32_t gos_thread_assign_index(void)
     gos_thread.index = atomic_fetch_add_explicit(&last_index, 1, memory_order_relaxed) + 1;
     gos_thread.tid = gos_os.tid();
     return gos_thread.index;
+}
+
+__attribute__((cold, noinline)) int *gos_thread_find_errno(void)
+{
+    gos_thread.error = &errno;
+    return gos_thread.error;
 }
 
 bool gos_thread_is_alive(int tid)

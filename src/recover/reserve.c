@@ -1,5 +1,6 @@
 #include "reserve.h"
 
+#include "../base/hot.h"
 #include "../base/log.h"
 #include "../base/options.h"
 #include "../base/os.h"
@@ -30,7 +31,7 @@ static struct {
     bool is_booked; /* its bytes count against GPUOOMSHIM_LIMIT */
 } reserves[GOS_DEVICE_MAX];
 
-_Atomic uint64_t gos_reserve_lacking;
+GOS_READ_MOSTLY _Atomic uint64_t gos_reserve_lacking;
 
 void gos_reserve_start(void)
 {

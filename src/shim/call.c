@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "../base/hot.h"
 #include "../base/loss.h"
 #include "../recover/reserve.h"
 #include "../track/allowance.h"
@@ -15,45 +16,37 @@
 #include "failure.h"
 #include "place.h"
 
-static const struct gos_place *place_of(const struct gos_call *call, struct gos_place *given)
-{
-    if (call->kind == GOS_KIND_POOL)
-        return gos_place_of_stream(call->stream, call->pool);
-    if (call->device == GOS_DEVICE_CURRENT)
-        return gos_place_of_context();
-    *given = (struct gos_place){.device = (uint32_t)call->device};
-    return given;
-}
-
 static bool is_host_kind(enum gos_kind kind)
 {
     return kind == GOS_KIND_HOST || kind == GOS_KIND_REGISTERED || kind == GOS_KIND_ADDRESS;
 }
 
-static bool is_sampled_out(const struct gos_call *call)
+static uint32_t site_of(const struct gos_call *call)
 {
-    return call->kind == GOS_KIND_POOL && !gos_sample_takes(call->bytes);
+    if (!gos_unwind_is_wanted() || (call->kind == GOS_KIND_POOL && !gos_sample_takes(call->bytes)))
+        return 0;
+    return gos_unwind_site_now();
 }
 
 /* What comes from a pool is what the pool is made of, and the graph's while one is captured. */
-static enum gos_kind kind_of(const struct gos_call *call, const struct gos_place *place)
+static inline enum gos_kind kind_from_pool(const struct gos_call *call,
+                                           const struct gos_place *place)
 {
-    if (call->kind != GOS_KIND_POOL)
-        return (enum gos_kind)call->kind;
     if (gos_capture_includes(call->stream, call->per_thread))
         return GOS_KIND_GRAPH;
-    if (place->is_managed)
+    if (__builtin_expect(place->is_managed, 0))
         return GOS_KIND_MANAGED;
-    bool is_pinned = call->pool && place->device == GOS_DEVICE_HOST;
-    return is_pinned ? GOS_KIND_HOST : GOS_KIND_POOL;
+    if (__builtin_expect(call->pool && place->device == GOS_DEVICE_HOST, 0))
+        return GOS_KIND_HOST;
+    return GOS_KIND_POOL;
 }
 
 /*
  * A node of a graph is on the books from a launch on; where the driver cannot
  * tell whose node it is, at once.  What is lost is counted.
  */
-static __attribute__((noinline)) void enter_node(const struct gos_call *call,
-                                                 const struct gos_allocation *allocation)
+static __attribute__((cold, noinline)) void enter_node(const struct gos_call *call,
+                                                       const struct gos_allocation *allocation)
 {
     uint64_t graph = call->kind == GOS_KIND_GRAPH
                          ? call->pool
@@ -65,20 +58,18 @@ static __attribute__((noinline)) void enter_node(const struct gos_call *call,
         gos_registry_add(allocation);
 }
 
-static void record(const struct gos_call *call, uint64_t address)
+static inline __attribute__((always_inline)) void record(const struct gos_call *call,
+                                                         uint64_t address, enum gos_kind kind,
+                                                         const struct gos_place *place)
 {
-    struct gos_place given;
-    const struct gos_place *place = place_of(call, &given);
-    enum gos_kind kind = kind_of(call, place);
-
-    if (gos_reserve_is_lacking(place->device))
+    if (__builtin_expect(gos_reserve_is_lacking(place->device), 0))
         gos_reserve_take(place->device, place->context);
     struct gos_allocation allocation = {
         .address = address,
         .bytes = call->bytes,
         .kind = kind,
         .device = is_host_kind(kind) ? GOS_DEVICE_HOST : place->device,
-        .site = is_sampled_out(call) ? 0 : gos_unwind_site(),
+        .site = site_of(call),
         .home = place->home,
     };
     if (__builtin_expect(kind == GOS_KIND_GRAPH, 0))
@@ -88,14 +79,35 @@ static void record(const struct gos_call *call, uint64_t address)
     gos_history_tick();
 }
 
-CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address)
+static inline void record_from_pool(const struct gos_call *call, uint64_t address)
 {
-    if (result == CUDA_SUCCESS && address && gos_call_tracks()) {
-        int saved = errno;
+    const struct gos_place *place = gos_place_of_stream(call->stream, call->pool);
+
+    record(call, address, kind_from_pool(call, place), place);
+}
+
+static __attribute__((noinline)) void record_other(const struct gos_call *call, uint64_t address)
+{
+    enum gos_kind kind = (enum gos_kind)call->kind;
+
+    if (call->device == GOS_DEVICE_CURRENT)
+        record(call, address, kind, gos_place_of_context());
+    else
+        record(call, address, kind, &(struct gos_place){.device = (uint32_t)call->device});
+}
+
+GOS_HOT CUresult gos_call_made(struct gos_call *call, CUresult result, uint64_t address)
+{
+    if (__builtin_expect(result == CUDA_SUCCESS && address && gos_call_tracks(), 1)) {
+        int *error = gos_thread_errno();
+        int saved = *error;
         gos_thread.depth++;
-        record(call, address);
+        if (call->kind == GOS_KIND_POOL)
+            record_from_pool(call, address);
+        else
+            record_other(call, address);
         gos_thread.depth--;
-        errno = saved;
+        *error = saved;
     }
     return gos_call_done(call, result);
 }
@@ -119,7 +131,7 @@ static void end_story(struct gos_call *call, CUresult result)
     call->failure = NULL;
 }
 
-CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
+__attribute__((cold, noinline)) CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
 {
     int saved = errno;
 
@@ -134,7 +146,7 @@ CUresult gos_call_done_slow(struct gos_call *call, CUresult result)
     return result;
 }
 
-bool gos_call_failed(struct gos_call *call, CUresult result)
+__attribute__((cold, noinline)) bool gos_call_failed(struct gos_call *call, CUresult result)
 {
     int saved = errno;
     bool again = false;
@@ -152,14 +164,14 @@ bool gos_call_failed(struct gos_call *call, CUresult result)
     return again;
 }
 
-void gos_call_note(enum gos_entrypoint entry, CUresult result)
+__attribute__((cold, noinline)) void gos_call_note(enum gos_entrypoint entry, CUresult result)
 {
     gos_event_add(&(struct gos_event){
         .what = gos_entrypoint_name(entry), .result = (int)result, .device = -1});
 }
 
-void gos_free_begin_in(struct gos_free *free, enum gos_entrypoint entry, enum gos_space space,
-                       uint64_t address)
+GOS_HOT void gos_free_begin_in(struct gos_free *free, enum gos_entrypoint entry,
+                               enum gos_space space, uint64_t address)
 {
     free->entry = (int16_t)entry;
     free->address = address;
@@ -191,11 +203,12 @@ static bool is_refused(CUresult result)
     return result != CUDA_SUCCESS && result != CUDA_ERROR_DEINITIALIZED;
 }
 
-CUresult gos_free_end(struct gos_free *free, CUresult result)
+/* Refused by the driver, or not on the books. */
+static __attribute__((cold, noinline)) void end_unusual(const struct gos_free *free,
+                                                        CUresult result)
 {
     int saved = errno;
 
-    gos_free_left();
     if (is_refused(result)) {
         if (free->known) {
             gos_thread.depth++;
@@ -207,9 +220,21 @@ CUresult gos_free_end(struct gos_free *free, CUresult result)
     } else if (!free->known && free->address && gos_call_tracks()) {
         gos_loss_count(GOS_LOSS_UNTRACKED);
     }
-    gos_allowance_let_go();
     errno = saved;
+}
+
+static inline CUresult end_free(const struct gos_free *free, CUresult result)
+{
+    gos_free_left();
+    if (__builtin_expect(result != CUDA_SUCCESS || !free->known, 0))
+        end_unusual(free, result);
+    gos_allowance_let_go();
     return result;
+}
+
+GOS_HOT CUresult gos_free_end(struct gos_free *free, CUresult result)
+{
+    return end_free(free, result);
 }
 
 /* What a free in stream order gives back to a device, later. */
@@ -234,8 +259,8 @@ static uint64_t graph_being_captured(uint64_t stream, bool per_thread)
  * Captured, the free is a node of the graph, and takes place when that is launched.
  * Not inlined: the cheapest call of all is not to make room for it.
  */
-static __attribute__((noinline)) void note_captured(struct gos_free *free, uint64_t stream,
-                                                    bool per_thread)
+static __attribute__((cold, noinline)) void note_captured(struct gos_free *free, uint64_t stream,
+                                                          bool per_thread)
 {
     int saved = errno;
     uint64_t graph;
@@ -254,23 +279,37 @@ static __attribute__((noinline)) void note_captured(struct gos_free *free, uint6
     errno = saved;
 }
 
-CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream stream,
-                            bool per_thread)
+static __attribute__((cold, noinline)) void
+begin_pending(const struct gos_allocation *gone, uint64_t stream, uint64_t context, bool per_thread)
 {
-    if (result == CUDA_SUCCESS && is_pending(free)) {
-        int saved = errno;
-        gos_thread.depth++; /* a signal handler that frees must not meet our lock */
-        gos_pending_add(&(struct gos_pending){
-            .stream = (uint64_t)(uintptr_t)stream,
-            .context = gos_place_context_of_stream((uint64_t)(uintptr_t)stream),
-            .device = free->gone.device,
-            .per_thread = per_thread,
-            .bytes = free->gone.bytes,
-            .count = 1});
-        gos_thread.depth--;
-        errno = saved;
-    } else if (result == CUDA_SUCCESS && gos_graph_any()) {
+    gos_pending_add(&(struct gos_pending){.stream = stream,
+                                          .context = context,
+                                          .device = gone->device,
+                                          .per_thread = per_thread,
+                                          .bytes = gone->bytes,
+                                          .count = 1});
+}
+
+static inline void add_pending(const struct gos_allocation *gone, uint64_t stream, bool per_thread)
+{
+    int *error = gos_thread_errno();
+    int saved = *error;
+    uint64_t context;
+
+    gos_thread.depth++; /* a signal handler that frees must not meet our lock */
+    context = gos_place_context_of_stream(stream);
+    if (!gos_pending_add_again(stream, context, per_thread, gone->bytes))
+        begin_pending(gone, stream, context, per_thread);
+    gos_thread.depth--;
+    *error = saved;
+}
+
+GOS_HOT CUresult gos_free_end_async(struct gos_free *free, CUresult result, CUstream stream,
+                                    bool per_thread)
+{
+    if (__builtin_expect(result == CUDA_SUCCESS && is_pending(free), 1))
+        add_pending(&free->gone, (uint64_t)(uintptr_t)stream, per_thread);
+    else if (result == CUDA_SUCCESS && gos_graph_any())
         note_captured(free, (uint64_t)(uintptr_t)stream, per_thread);
-    }
-    return gos_free_end(free, result);
+    return end_free(free, result);
 }

@@ -1,6 +1,7 @@
 /* Device, pitched and managed memory of the current context. */
 #include "call.h"
 
+#include "../base/hot.h"
 #include "../recover/fallback_free.h"
 
 /* Out-parameters are the driver's to check; we only read what it has written. */
@@ -20,7 +21,7 @@ static CUresult refuse_v1(CUdeviceptr_v1 *pointer)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+GOS_HOT CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct gos_call call =
         gos_call_replaceable(gos_call_begin(GOS_EP_cuMemAlloc_v2, GOS_KIND_DEVICE, bytesize));
@@ -112,7 +113,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
 }
 
 /* Also frees managed and stream-ordered memory: the record says what it was. */
-CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+GOS_HOT CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct gos_free free = gos_free_begin(GOS_EP_cuMemFree_v2, GOS_SPACE_ADDRESS, dptr);
     CUresult result;

@@ -4,6 +4,7 @@
  */
 #include "call.h"
 
+#include "../base/hot.h"
 #include "../recover/fallback_free.h"
 
 static uint64_t written(const CUdeviceptr *pointer, CUresult result)
@@ -11,7 +12,7 @@ static uint64_t written(const CUdeviceptr *pointer, CUresult result)
     return result == CUDA_SUCCESS && pointer ? *pointer : 0;
 }
 
-CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+GOS_HOT CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
     struct gos_call call = gos_call_replaceable(
         gos_call_begin_async(GOS_EP_cuMemAllocAsync, bytesize, hStream, NULL, false));
@@ -26,7 +27,7 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
     return gos_call_made(&call, result, written(dptr, result));
 }
 
-CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+GOS_HOT CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
     struct gos_call call = gos_call_replaceable(
         gos_call_begin_async(GOS_EP_cuMemAllocAsync_ptsz, bytesize, hStream, NULL, true));
@@ -76,7 +77,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize
     return gos_call_made(&call, result, written(dptr, result));
 }
 
-CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+GOS_HOT CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct gos_free free;
     CUresult result;
@@ -87,7 +88,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     return gos_free_end_async(&free, result, hStream, false);
 }
 
-CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
+GOS_HOT CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
     struct gos_free free;
     CUresult result;

@@ -1,5 +1,6 @@
 #include "place.h"
 
+#include "../base/hot.h"
 #include "../cuda/driver.h"
 #include "../track/pool.h"
 #include "../track/registry.h"
@@ -11,16 +12,16 @@ static THREAD_LOCAL struct {
     struct gos_place place;
 } last_context;
 
+/* On one line of cache, since every call on a stream reads all of it. */
 static THREAD_LOCAL struct {
-    bool is_valid;
+    _Alignas(64) bool is_valid;
+    uint32_t trusted_count;
     uint64_t generation;
     uint64_t stream;
     uint64_t pool;
     uint64_t current; /* context at the time */
     struct gos_place place;
 } last_stream;
-
-static THREAD_LOCAL uint32_t trusted_count;
 
 /* How often a thread makes sure that there is still only one context. */
 #define TRUST_LIMIT 256
@@ -60,7 +61,7 @@ static uint32_t device_of(uint64_t context)
     return device;
 }
 
-const struct gos_place *gos_place_of_context(void)
+__attribute__((noinline)) const struct gos_place *gos_place_of_context(void)
 {
     uint64_t context = current_context();
     uint64_t generation = gos_handle_generation();
@@ -86,11 +87,11 @@ const struct gos_place *gos_place_of_context(void)
  * functions that make one are hooked; that none was missed is looked at now
  * and then.
  */
-static uint64_t context_in_use(void)
+static inline __attribute__((always_inline)) uint64_t context_in_use(void)
 {
     uint64_t only = gos_context_only();
 
-    if (__builtin_expect(only && ++trusted_count % TRUST_LIMIT != 0, 1))
+    if (__builtin_expect(only && ++last_stream.trusted_count % TRUST_LIMIT != 0, 1))
         return only;
     return gos_place_of_context()->context;
 }
@@ -131,7 +132,7 @@ static uint64_t current_pool(uint32_t device)
 }
 
 /* A created stream stays where it is; a default one is another in each context. */
-static bool is_last_stream(uint64_t stream)
+static inline __attribute__((always_inline)) bool is_last_stream(uint64_t stream)
 {
     return last_stream.is_valid && last_stream.stream == stream &&
            last_stream.generation == gos_handle_generation() &&
@@ -164,7 +165,7 @@ static struct gos_place place_of_stream(uint64_t stream, uint64_t pool,
 }
 
 /* Without a context streams cannot be asked: then the answer is true for this once. */
-static void ask_about(uint64_t stream, uint64_t pool)
+static __attribute__((cold, noinline)) void ask_about(uint64_t stream, uint64_t pool)
 {
     uint64_t generation = gos_handle_generation();
     const struct gos_place *current = gos_place_of_context();
@@ -177,14 +178,14 @@ static void ask_about(uint64_t stream, uint64_t pool)
     last_stream.is_valid = current->context && last_stream.place.home;
 }
 
-const struct gos_place *gos_place_of_stream(uint64_t stream, uint64_t pool)
+GOS_HOT const struct gos_place *gos_place_of_stream(uint64_t stream, uint64_t pool)
 {
     if (last_stream.pool != pool || !is_last_stream(stream))
         ask_about(stream, pool);
     return &last_stream.place;
 }
 
-uint64_t gos_place_context_of_stream(uint64_t stream)
+GOS_HOT uint64_t gos_place_context_of_stream(uint64_t stream)
 {
     if (is_default(stream))
         return context_in_use();

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../base/hot.h"
 #include "../base/log.h"
 #include "../base/options.h"
 #include "../base/os.h"
@@ -21,7 +22,7 @@
 #define WAITS 16
 #define NAP_NS 200000u
 
-_Atomic bool gos_rehearsing;
+GOS_READ_MOSTLY _Atomic bool gos_rehearsing;
 static _Atomic uint64_t limited_count;
 
 /* Of the call that this thread is in. */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "../base/hot.h"
 #include "../base/lock.h"
 #include "../base/log.h"
 #include "../base/loss.h"
@@ -35,7 +36,7 @@ int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)
 int __cxa_atexit(void (*function)(void *), void *arg, void *dso);
 extern void *__dso_handle;
 
-_Atomic int gos_shim_mode_now = GOS_SHIM_UNSTARTED;
+GOS_READ_MOSTLY _Atomic int gos_shim_mode_now = GOS_SHIM_UNSTARTED;
 static _Atomic int initialised_pid;
 static _Atomic int settings_read; /* 0 no, 1 being read, 2 read */
 static struct gos_lock settings_lock = GOS_LOCK_INIT(GOS_RANK_EPISODE);

@@ -1,11 +1,12 @@
 #include "allowance.h"
 
+#include "../base/hot.h"
 #include "../base/lock.h"
 #include "block_count.h"
 
 _Static_assert(GOS_LIMIT_DEVICES == GOS_DEVICE_MAX, "each device may have a limit");
 
-_Atomic bool gos_allowance_on;
+GOS_READ_MOSTLY _Atomic bool gos_allowance_on;
 
 static struct allowance {
     uint64_t limit_bytes;

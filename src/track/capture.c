@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "../base/hot.h"
 #include "../base/lock.h"
 #include "../base/loss.h"
 #include "../base/thread.h"
@@ -19,7 +20,7 @@ static struct {
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_POOL);
 static unsigned without_row; /* began while the table was full */
-_Atomic unsigned gos_capture_total;
+GOS_READ_MOSTLY _Atomic unsigned gos_capture_total;
 
 static const uint64_t per_thread_stream = (uint64_t)(uintptr_t)CU_STREAM_PER_THREAD;
 
@@ -179,10 +180,8 @@ static bool driver_says_captured(uint64_t stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-bool gos_capture_includes(uint64_t stream, bool per_thread)
+__attribute__((cold, noinline)) bool gos_capture_includes_now(uint64_t stream, bool per_thread)
 {
-    if (gos_capture_count() == 0)
-        return false;
     if (stream == 0 && per_thread)
         stream = per_thread_stream;
     return (stream != per_thread_stream && gos_capture_has(stream)) || driver_says_captured(stream);

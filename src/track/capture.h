@@ -42,7 +42,12 @@ uint64_t gos_capture_made(uint64_t stream);
  * that may have joined another's capture, and about the per-thread default
  * stream, of which each thread has its own (per_thread: stream 0 is that).
  */
-bool gos_capture_includes(uint64_t stream, bool per_thread);
+bool gos_capture_includes_now(uint64_t stream, bool per_thread);
+static inline bool gos_capture_includes(uint64_t stream, bool per_thread)
+{
+    return __builtin_expect(gos_capture_count() > 0, 0) &&
+           gos_capture_includes_now(stream, per_thread);
+}
 /* The graph into which that stream is being captured, by the driver; 0: none, or it cannot tell. */
 uint64_t gos_capture_graph(uint64_t stream, bool per_thread);
 

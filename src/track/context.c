@@ -1,5 +1,6 @@
 #include "context.h"
 
+#include "../base/hot.h"
 #include "capture.h"
 #include "handle_map.h"
 #include "home.h"
@@ -10,7 +11,7 @@ static struct gos_handle_map contexts = GOS_HANDLE_MAP_INIT(slots);
 
 #define SEVERAL UINT64_MAX
 
-static _Atomic uint64_t first; /* 0: none yet */
+static GOS_READ_MOSTLY _Atomic uint64_t first; /* 0: none yet */
 
 bool gos_context_device(uint64_t context, uint32_t *device)
 {

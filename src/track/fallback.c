@@ -1,5 +1,7 @@
 #include "fallback.h"
 
+#include "../base/hot.h"
+
 #include <stddef.h>
 
 /* A row is FREE, or BUSY while one thread fills or empties it, or it holds an address. */
@@ -16,7 +18,7 @@ static struct row {
     _Atomic uint32_t way;
 } rows[GOS_FALLBACK_MAX];
 
-_Atomic uint32_t gos_fallback_count;
+GOS_READ_MOSTLY _Atomic uint32_t gos_fallback_count;
 
 const char *gos_fallback_code(enum gos_fallback fallback)
 {

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../base/hot.h"
 #include "../base/lock.h"
 #include "../base/loss.h"
 #include "table.h"
@@ -28,7 +29,7 @@ struct exec {
 
 #define KEY_LENGTH 8 /* any: these tables hold one kind of number each */
 
-_Atomic uint32_t gos_graph_count;
+GOS_READ_MOSTLY _Atomic uint32_t gos_graph_count;
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_POOL);
 static struct graph *graphs;

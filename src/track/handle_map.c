@@ -1,12 +1,13 @@
 #include "handle_map.h"
 
+#include "../base/hot.h"
 #include "../base/loss.h"
 
-struct gos_generation gos_generation;
+GOS_READ_MOSTLY _Atomic uint64_t gos_generation;
 
 void gos_handle_invalidate(void)
 {
-    atomic_fetch_add_explicit(&gos_generation.count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&gos_generation, 1, memory_order_relaxed);
 }
 
 /* Maps are small and the wanted handle is among the first: a scan beats a hash. */

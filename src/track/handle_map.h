@@ -45,13 +45,10 @@ void gos_handle_map_reset_after_fork(struct gos_handle_map *map);
 
 /* Counts up whenever a handle became invalid; thread-local caches compare it. */
 void gos_handle_invalidate(void);
-/* Read at every call, so on a line that nothing else writes. */
-extern struct gos_generation {
-    _Alignas(64) _Atomic uint64_t count;
-} gos_generation;
+extern _Atomic uint64_t gos_generation;
 static inline uint64_t gos_handle_generation(void)
 {
-    return atomic_load_explicit(&gos_generation.count, memory_order_relaxed);
+    return atomic_load_explicit(&gos_generation, memory_order_relaxed);
 }
 
 #endif

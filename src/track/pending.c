@@ -15,22 +15,8 @@
  */
 #define SLOT_COUNT (2 * GOS_STREAM_MAX)
 
-/*
- * Threads that free on one stream write lines of their own.  All stripes but
- * the last belong to one thread each, which so needs no locked instruction;
- * threads that find theirs taken meet at the last one.
- */
 #define STRIPE_COUNT 16
 #define SHARED_STRIPE (STRIPE_COUNT - 1)
-
-/* Freed since the slot began, and how much of that was seen to be over: sums that only grow. */
-struct stripe {
-    _Alignas(64) _Atomic uint64_t bytes;
-    _Atomic uint64_t count;
-    _Atomic uint64_t drained_bytes; /* these two under the lock */
-    _Atomic uint64_t drained_count;
-    _Atomic uint32_t owner; /* gos_thread_index; 0: nobody's yet */
-};
 
 struct slot {
     _Alignas(64) _Atomic uint32_t state;
@@ -38,7 +24,7 @@ struct slot {
     _Atomic uint32_t thread; /* owner of a per-thread stream, else 0 */
     _Atomic uint64_t stream;
     _Atomic uint64_t context;
-    struct stripe stripes[STRIPE_COUNT];
+    struct gos_pending_stripe stripes[STRIPE_COUNT];
 };
 
 struct key {
@@ -54,17 +40,7 @@ static uint32_t in_use;         /* under the lock */
 static _Atomic bool is_touched; /* some slot was used since the process began */
 static _Atomic bool is_crowded; /* full, and every stream has something pending */
 
-/*
- * Where this thread's last free went: valid for one generation, and while the
- * stripe is still the thread's own (a slot that begins anew has no owners).
- */
-static __thread struct {
-    struct stripe *stripe;
-    uint64_t generation;
-    uint64_t stream;
-    uint64_t context;
-    bool per_thread;
-} last __attribute__((tls_model("initial-exec")));
+__thread struct gos_pending_last gos_pending_last __attribute__((tls_model("initial-exec")));
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define STORE(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
@@ -144,7 +120,7 @@ static uint64_t bytes_of(const struct slot *slot)
 static void drain(struct slot *slot)
 {
     for (int i = 0; i < STRIPE_COUNT; i++) {
-        struct stripe *stripe = &slot->stripes[i];
+        struct gos_pending_stripe *stripe = &slot->stripes[i];
 
         STORE(stripe->drained_count, LOAD(stripe->count));
         STORE(stripe->drained_bytes, LOAD(stripe->bytes));
@@ -155,7 +131,7 @@ static void drain(struct slot *slot)
 static void clear(struct slot *slot)
 {
     for (int i = 0; i < STRIPE_COUNT; i++) {
-        struct stripe *stripe = &slot->stripes[i];
+        struct gos_pending_stripe *stripe = &slot->stripes[i];
 
         STORE(stripe->owner, 0);
         STORE(stripe->count, 0);
@@ -210,10 +186,10 @@ static struct slot *find_or_create(const struct key *key, uint32_t device)
 }
 
 /* The thread's own stripe, or NULL when another thread has it. */
-static struct stripe *own_stripe(struct slot *slot)
+static struct gos_pending_stripe *own_stripe(struct slot *slot)
 {
     uint32_t index = gos_thread_index();
-    struct stripe *stripe = &slot->stripes[index % SHARED_STRIPE];
+    struct gos_pending_stripe *stripe = &slot->stripes[index % SHARED_STRIPE];
     uint32_t nobody = 0;
 
     if (LOAD(stripe->owner) == index ||
@@ -223,47 +199,29 @@ static struct stripe *own_stripe(struct slot *slot)
     return NULL;
 }
 
-static void add_shared(struct stripe *stripe, const struct gos_pending *one)
+static void add_shared(struct gos_pending_stripe *stripe, const struct gos_pending *one)
 {
     atomic_fetch_add_explicit(&stripe->bytes, one->bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&stripe->count, one->count, memory_order_relaxed);
 }
 
-static void add_own(struct stripe *stripe, const struct gos_pending *one)
-{
-    STORE(stripe->bytes, LOAD(stripe->bytes) + one->bytes);
-    STORE(stripe->count, LOAD(stripe->count) + one->count);
-}
-
 /* The generation is read before the slot is looked for: what dies in between is noticed. */
-static void add_slowly(const struct gos_pending *one)
+void gos_pending_add(const struct gos_pending *one)
 {
     uint64_t generation = gos_handle_generation();
     struct key key = key_of(one->stream, one->context, one->per_thread);
     struct slot *slot = find_or_create(&key, one->device);
-    struct stripe *own = slot ? own_stripe(slot) : NULL;
+    struct gos_pending_stripe *own = slot ? own_stripe(slot) : NULL;
 
-    last.stripe = own;
-    last.generation = generation;
-    last.stream = one->stream;
-    last.context = one->context;
-    last.per_thread = one->per_thread;
+    gos_pending_last = (struct gos_pending_last){
+        own, generation, one->stream, one->context, one->per_thread,
+    };
     if (own)
-        add_own(own, one);
+        gos_pending_add_own(own, one->bytes, one->count);
     else if (slot)
         add_shared(&slot->stripes[SHARED_STRIPE], one);
     else
         gos_loss_count(GOS_LOSS_TABLE);
-}
-
-void gos_pending_add(const struct gos_pending *one)
-{
-    if (last.stripe && last.generation == gos_handle_generation() && last.stream == one->stream &&
-        last.context == one->context && last.per_thread == one->per_thread &&
-        LOAD(last.stripe->owner) == gos_thread.index)
-        add_own(last.stripe, one);
-    else
-        add_slowly(one);
 }
 
 static void drain_default(uint64_t context, uint32_t thread)
@@ -369,5 +327,5 @@ void gos_pending_reset_after_fork(void)
         gos_slot_reset_after_fork(&table);
     in_use = 0;
     STORE(is_crowded, false);
-    last.stripe = NULL;
+    gos_pending_last.stripe = NULL;
 }

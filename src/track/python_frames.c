@@ -259,13 +259,35 @@ static bool compare(const struct gos_interpreter *python, frame_comparer *is_sam
 }
 
 /*
+ * Each frame says where the next one is, so that a walk waits for one load after
+ * the other.  A frame mostly lies where the one of its depth lay last time: the
+ * processor goes on from there at once, and what it guessed is checked behind.
+ * That the two are equal is hidden, or the compiler would take the slow one.
+ */
+static inline uintptr_t next_frame(uintptr_t next, uintptr_t *place)
+{
+    uintptr_t guessed = *place;
+    uintptr_t result = guessed;
+
+    __asm__("" : "+r"(result));
+    if (__builtin_expect(next != guessed, 0)) {
+        *place = next;
+        return next;
+    }
+    return result;
+}
+
+/*
  * The same for versions that number their code objects, where most time is
  * spent: offsets are in registers, and where the code object is the known one,
  * that it is one was seen when it became known.
  */
 static bool compare_numbered(const struct gos_interpreter *python, uintptr_t frame,
-                             const struct gos_python_ref *refs, uint32_t count, uint32_t max)
+                             const struct gos_python_ref *refs, uint32_t count, uint32_t max,
+                             struct gos_python_places *places)
 {
+    uintptr_t *place = places->outermost + count;
+
     const struct gos_python_layout *layout = &python->layout;
     const uintptr_t code_at = layout->frame_code, previous_at = layout->frame_previous;
     const uintptr_t position_at = layout->frame_position, version_at = layout->code_version;
@@ -281,19 +303,20 @@ static bool compare_numbered(const struct gos_interpreter *python, uintptr_t fra
         intptr_t position = (intptr_t)(word_at(frame + position_at) - known->code - start);
         if (position != known->offset && (known->offset || position > 0))
             return false;
-        frame = word_at(frame + previous_at);
+        frame = next_frame(word_at(frame + previous_at), --place);
     }
     return !skip_others(python, frame) || (count == max && max < GOS_PYTHON_CUT_MIN);
 }
 
-bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max)
+bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max,
+                        struct gos_python_places *places)
 {
     const struct gos_interpreter *python = gos_python_current();
     uintptr_t frame = top_of(python);
     if (!frame)
         return count == 0;
     if (python->layout.code_version && !python->layout.has_copies)
-        return compare_numbered(python, frame, refs, count, max);
+        return compare_numbered(python, frame, refs, count, max, places);
     bool has_objects = python->layout.has_frame_objects;
     return compare(python, has_objects ? is_same_object : is_same_frame, frame, refs, count, max);
 }

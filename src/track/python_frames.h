@@ -18,8 +18,17 @@
  */
 void gos_python_capture(struct gos_stack *stack, uint32_t max);
 
+/*
+ * Where the caller's Python frames lay when they were last looked at, outermost
+ * first.  A guess, for speed: any content will do.
+ */
+struct gos_python_places {
+    uintptr_t outermost[GOS_FRAME_MAX];
+};
+
 /* Would gos_python_capture give exactly these frames?  Hook context: yes. */
-bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max);
+bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max,
+                        struct gos_python_places *places);
 
 /* File, qualified name and line of a captured frame, as permanent strings. */
 bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame *frame);

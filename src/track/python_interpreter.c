@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "../base/hot.h"
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/phdr_walk.h"
@@ -12,7 +13,7 @@
 
 static struct gos_interpreter found; /* being filled */
 static struct gos_interpreter *adopted;
-_Atomic(const struct gos_interpreter *) gos_python_adopted;
+GOS_READ_MOSTLY _Atomic(const struct gos_interpreter *) gos_python_adopted;
 static _Atomic(gos_python_question *) asleep; /* of one that is loaded and not initialised */
 static _Atomic uint32_t unloading_count;      /* threads that may be unloading one just now */
 static _Atomic(const char *) unsupported;

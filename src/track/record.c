@@ -38,7 +38,7 @@ static struct gos_record *new_batch(void)
     return records;
 }
 
-static void reload(struct gos_magazine *magazine)
+__attribute__((cold, noinline)) void gos_record_reload(struct gos_magazine *magazine)
 {
     struct gos_record *batch = magazine->spare;
 
@@ -51,36 +51,13 @@ static void reload(struct gos_magazine *magazine)
     magazine->loaded_count = batch ? GOS_RECORD_BATCH : 0;
 }
 
-struct gos_record *gos_record_take(struct gos_magazine *magazine)
-{
-    struct gos_record *record;
-
-    if (!magazine->loaded)
-        reload(magazine);
-    record = magazine->loaded;
-    if (record) {
-        magazine->loaded = record->next;
-        magazine->loaded_count--;
-    }
-    return record;
-}
-
-static void unload(struct gos_magazine *magazine)
+__attribute__((cold, noinline)) void gos_record_unload(struct gos_magazine *magazine)
 {
     if (magazine->spare)
         give_to_stock(magazine->spare);
     magazine->spare = magazine->loaded;
     magazine->loaded = NULL;
     magazine->loaded_count = 0;
-}
-
-void gos_record_give(struct gos_magazine *magazine, struct gos_record *record)
-{
-    if (magazine->loaded_count == GOS_RECORD_BATCH)
-        unload(magazine);
-    record->next = magazine->loaded;
-    magazine->loaded = record;
-    magazine->loaded_count++;
 }
 
 void gos_record_reset_after_fork(void)

@@ -10,6 +10,7 @@
 #ifndef GOS_TRACK_RECORD_H
 #define GOS_TRACK_RECORD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kind.h"
@@ -39,12 +40,32 @@ struct gos_record {
 _Static_assert(sizeof(struct gos_record) == 40, "the budget per live allocation is 96 bytes");
 _Static_assert((int)GOS_KIND_COUNT <= 255, "the field is wide enough");
 
+/* What the word says, read at once. */
+struct gos_record_facts {
+    uint64_t bytes;
+    enum gos_kind kind;
+    uint32_t device;
+};
+static inline struct gos_record_facts gos_record_facts(const struct gos_record *record)
+{
+    uint64_t word = record->word;
+
+    return (struct gos_record_facts){word & ((UINT64_C(1) << GOS_RECORD_BYTES_BITS) - 1),
+                                     (enum gos_kind)(word >> GOS_RECORD_BYTES_BITS & 0xff),
+                                     (uint32_t)(word >> 56)};
+}
+
 /* Bytes that do not fit are kept as the highest number that does. */
-static inline uint64_t gos_record_word(uint64_t bytes, enum gos_kind kind, uint32_t device)
+static inline uint64_t gos_record_bytes(uint64_t bytes)
 {
     const uint64_t widest = (UINT64_C(1) << GOS_RECORD_BYTES_BITS) - 1;
 
-    return (bytes < widest ? bytes : widest) | (uint64_t)kind << GOS_RECORD_BYTES_BITS |
+    return bytes < widest ? bytes : widest;
+}
+
+static inline uint64_t gos_record_word(uint64_t bytes, enum gos_kind kind, uint32_t device)
+{
+    return gos_record_bytes(bytes) | (uint64_t)kind << GOS_RECORD_BYTES_BITS |
            (uint64_t)device << 56;
 }
 
@@ -58,8 +79,33 @@ struct gos_magazine {
     uint32_t loaded_count;
 };
 
-struct gos_record *gos_record_take(struct gos_magazine *magazine); /* not zeroed; NULL on failure */
-void gos_record_give(struct gos_magazine *magazine, struct gos_record *record);
+void gos_record_reload(struct gos_magazine *magazine); /* of an empty one; NULL on failure */
+void gos_record_unload(struct gos_magazine *magazine); /* of a full one */
+
+/* Not zeroed; NULL on failure. */
+static inline struct gos_record *gos_record_take(struct gos_magazine *magazine)
+{
+    struct gos_record *record;
+
+    if (__builtin_expect(!magazine->loaded, 0))
+        gos_record_reload(magazine);
+    record = magazine->loaded;
+    if (__builtin_expect(record != NULL, 1)) {
+        magazine->loaded = record->next;
+        magazine->loaded_count--;
+    }
+    return record;
+}
+
+static inline void gos_record_give(struct gos_magazine *magazine, struct gos_record *record)
+{
+    if (__builtin_expect(magazine->loaded_count == GOS_RECORD_BATCH, 0))
+        gos_record_unload(magazine);
+    record->next = magazine->loaded;
+    magazine->loaded = record;
+    magazine->loaded_count++;
+}
+
 void gos_record_reset_after_fork(void); /* the stock */
 
 #endif

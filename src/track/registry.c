@@ -2,66 +2,46 @@
 
 #include <errno.h>
 
+#include "../base/hot.h"
 #include "../base/loss.h"
 #include "birth.h"
 #include "shard.h"
-
-enum gos_space gos_kind_space(enum gos_kind kind)
-{
-    switch (kind) {
-    case GOS_KIND_PHYSICAL:
-    case GOS_KIND_HANDLE:
-        return GOS_SPACE_HANDLE;
-    case GOS_KIND_ARRAY:
-        return GOS_SPACE_ARRAY;
-    case GOS_KIND_ADDRESS:
-        return GOS_SPACE_RANGE;
-    default:
-        return GOS_SPACE_ADDRESS;
-    }
-}
 
 static bool is_sound(const struct gos_allocation *allocation)
 {
     return allocation->device < GOS_DEVICE_TABLES && (unsigned)allocation->kind < GOS_KIND_NONE;
 }
 
-static void count_allocation(struct gos_shard *shard)
-{
-    uint64_t count = atomic_load_explicit(&shard->allocated_count, memory_order_relaxed);
-
-    atomic_store_explicit(&shard->allocated_count, count + 1, memory_order_relaxed);
-}
-
 /* The driver gave this address out again, so whatever we had there is gone. */
-static void remove_stale(const struct gos_key *key)
+static __attribute__((cold, noinline)) void remove_stale(struct gos_shard *shard,
+                                                         struct gos_spot stale)
 {
-    struct gos_record *stale = gos_shard_search(key);
-
-    if (!stale)
-        return;
-    gos_shard_remove(key->shard, stale);
+    gos_shard_remove(shard, &stale);
     gos_loss_count(GOS_LOSS_UNTRACKED);
 }
 
-static int add(const struct gos_key *key, const struct gos_allocation *allocation)
+static int add(const struct gos_key *key, const struct gos_allocation *allocation,
+               const struct gos_birth *birth)
 {
-    struct gos_shard *shard = &gos_shards[key->shard];
-    struct gos_birth birth;
+    struct gos_shard *shard = key->shard;
+    struct gos_account *account = gos_shard_account(key, allocation->device);
+    struct gos_spot stale;
     int error;
 
-    gos_birth_now(&birth);
     gos_lock_acquire(&shard->lock);
-    remove_stale(key);
-    error = gos_shard_insert(key, allocation, &birth);
+    stale = gos_shard_search(key, account, allocation->device);
+    if (__builtin_expect(stale.account != NULL, 0))
+        remove_stale(shard, stale);
+    error = gos_shard_insert(key, account, allocation, birth);
     if (!error)
-        count_allocation(shard);
+        gos_shard_bump(&shard->allocated_count, 1);
     gos_lock_release(&shard->lock);
     return error;
 }
 
-int gos_registry_add(const struct gos_allocation *allocation)
+GOS_HOT int gos_registry_add(const struct gos_allocation *allocation)
 {
+    struct gos_birth birth;
     struct gos_key key;
     int error;
 
@@ -69,39 +49,42 @@ int gos_registry_add(const struct gos_allocation *allocation)
         gos_loss_count(GOS_LOSS_TABLE);
         return -EINVAL;
     }
+    gos_birth_now(&birth);
     key = gos_shard_key(gos_kind_space(allocation->kind), allocation->address);
-    error = add(&key, allocation);
+    error = add(&key, allocation, &birth);
     if (error)
         gos_loss_count(GOS_LOSS_MEMORY);
     return error;
 }
 
-bool gos_registry_take(enum gos_space space, uint64_t address, struct gos_allocation *taken)
+GOS_HOT bool gos_registry_take(enum gos_space space, uint64_t address, struct gos_allocation *taken)
 {
     struct gos_key key = gos_shard_key(space, address);
-    struct gos_shard *shard = &gos_shards[key.shard];
-    struct gos_record *record;
+    struct gos_shard *shard = key.shard;
+    struct gos_spot spot;
 
     gos_lock_acquire(&shard->lock);
-    record = gos_shard_search(&key);
-    if (record) {
-        gos_shard_values(record, taken);
-        gos_shard_remove(key.shard, record);
+    spot = gos_shard_find(&key);
+    if (__builtin_expect(spot.account != NULL, 1)) {
+        gos_shard_values(*spot.link, taken);
+        gos_shard_remove(shard, &spot);
     }
     gos_lock_release(&shard->lock);
-    return record != NULL;
+    return spot.account != NULL;
 }
 
 /* A record that is there by now is newer than ours: the address was given out again. */
-static int put_back(const struct gos_key *key, const struct gos_allocation *taken)
+static __attribute__((cold, noinline)) int put_back(const struct gos_key *key,
+                                                    const struct gos_allocation *taken)
 {
-    struct gos_shard *shard = &gos_shards[key->shard];
+    struct gos_shard *shard = key->shard;
+    struct gos_account *account = gos_shard_account(key, taken->device);
     struct gos_birth birth = {taken->sequence, taken->born_ms, taken->thread};
     int error = 0;
 
     gos_lock_acquire(&shard->lock);
-    if (!gos_shard_search(key))
-        error = gos_shard_insert(key, taken, &birth);
+    if (!gos_shard_search(key, account, taken->device).account)
+        error = gos_shard_insert(key, account, taken, &birth);
     gos_lock_release(&shard->lock);
     return error;
 }
@@ -120,13 +103,13 @@ void gos_registry_restore(const struct gos_allocation *taken)
 bool gos_registry_find(enum gos_space space, uint64_t address, struct gos_allocation *found)
 {
     struct gos_key key = gos_shard_key(space, address);
-    struct gos_shard *shard = &gos_shards[key.shard];
-    struct gos_record *record;
+    struct gos_shard *shard = key.shard;
+    struct gos_spot spot;
 
     gos_lock_acquire(&shard->lock);
-    record = gos_shard_search(&key);
-    if (record)
-        gos_shard_values(record, found);
+    spot = gos_shard_find(&key);
+    if (spot.account)
+        gos_shard_values(*spot.link, found);
     gos_lock_release(&shard->lock);
-    return record != NULL;
+    return spot.account != NULL;
 }

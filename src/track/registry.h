@@ -51,7 +51,15 @@ int gos_registry_add(const struct gos_allocation *allocation);
  * addresses; `kind_space` says which: GOS_SPACE_*.
  */
 enum gos_space { GOS_SPACE_ADDRESS, GOS_SPACE_HANDLE, GOS_SPACE_ARRAY, GOS_SPACE_RANGE };
-enum gos_space gos_kind_space(enum gos_kind kind);
+#define GOS_SPACE_OF(kind, space) ((uint64_t)GOS_SPACE_##space << 2 * GOS_KIND_##kind)
+/* Two bits a kind in one constant: a look into a table would be one more line of memory. */
+static inline enum gos_space gos_kind_space(enum gos_kind kind)
+{
+    const uint64_t spaces = GOS_SPACE_OF(PHYSICAL, HANDLE) | GOS_SPACE_OF(HANDLE, HANDLE) |
+                            GOS_SPACE_OF(ARRAY, ARRAY) | GOS_SPACE_OF(ADDRESS, RANGE);
+
+    return (enum gos_space)(spaces >> (2 * (unsigned)kind & 63) & 3);
+}
 bool gos_registry_take(enum gos_space space, uint64_t address, struct gos_allocation *taken);
 
 /*

@@ -14,28 +14,27 @@ struct drop {
     uint64_t count;
 };
 
-static void drop_in_chain(struct gos_record *record, uint32_t shard, struct drop *drop)
+static void drop_in_chain(struct gos_spot spot, uint32_t shard, struct drop *drop)
 {
-    struct gos_record *next;
-
-    for (; record; record = next) {
+    while (*spot.link) {
         struct gos_allocation values;
 
-        next = record->next;
-        gos_shard_values(record, &values);
+        gos_shard_values(*spot.link, &values);
         if (drop->dies(&values, drop->arg)) {
-            gos_shard_remove(shard, record);
+            gos_shard_remove(&gos_shards[shard], &spot);
             drop->count++;
+        } else {
+            spot.link = &(*spot.link)->next;
         }
     }
 }
 
 static void drop_in_table(uint32_t table, uint32_t shard, struct drop *drop)
 {
-    const struct gos_account *account = &gos_accounts[table][shard];
+    struct gos_account *account = &gos_accounts[table][shard];
 
-    for (size_t i = 0; account->record_count && i <= account->bucket_mask; i++)
-        drop_in_chain(account->buckets[i], shard, drop);
+    for (size_t i = 0; account->buckets && i <= account->bucket_mask; i++)
+        drop_in_chain((struct gos_spot){account, &account->buckets[i]}, shard, drop);
 }
 
 uint64_t gos_registry_drop(bool (*dies)(const struct gos_allocation *, const void *),
@@ -68,7 +67,7 @@ static void walk_table(uint32_t table, uint32_t shard,
 {
     const struct gos_account *account = &gos_accounts[table][shard];
 
-    for (size_t i = 0; account->record_count && i <= account->bucket_mask; i++)
+    for (size_t i = 0; account->buckets && i <= account->bucket_mask; i++)
         walk_chain(account->buckets[i], visit, arg);
 }
 

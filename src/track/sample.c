@@ -59,7 +59,7 @@ static void start(uint64_t mean_bytes)
     sampler.left_bytes = draw_distance(mean_bytes);
 }
 
-bool gos_sample_draws(uint64_t bytes)
+__attribute__((noinline)) bool gos_sample_draws(uint64_t bytes)
 {
     uint64_t mean_bytes = gos_options.stack_sample;
     if (!sampler.random)

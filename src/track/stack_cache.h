@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "frame_cache.h"
+#include "python_frames.h"
 #include "recall.h"
 #include "site_cache.h"
 
@@ -29,6 +30,7 @@ struct gos_stack_cache {
     uint64_t unloads;      /* gos_module_unloads when it was last empty */
     struct gos_recall recall;
     struct gos_recall_stack without_native; /* where no native stacks are taken */
+    struct gos_python_places places;
     struct gos_frame_cache frames;
     struct gos_site_cache sites;
 };

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "../base/hot.h"
 #include "../base/log.h"
 #include "../base/loss.h"
 #include "../base/module.h"
@@ -25,7 +26,7 @@
 /* Mapped range of the object that contains us. */
 static uintptr_t own_start;
 static uintptr_t own_end;
-static _Atomic bool recall_is_off;
+static GOS_READ_MOSTLY _Atomic bool recall_is_off;
 
 void gos_unwind_open(void)
 {
@@ -210,24 +211,24 @@ static void capture(struct gos_stack_cache *cache, const struct gos_recall_key *
 /* --- sites of recognised stacks ----------------------------------------------------------------
  */
 
-static bool is_still_there(const struct gos_site_cache *sites, const struct gos_site_hint *hint,
+static bool is_still_there(struct gos_stack_cache *cache, const struct gos_site_hint *hint,
                            uint32_t depth)
 {
-    const struct gos_python_ref *python = gos_site_cache_python(sites, hint);
+    const struct gos_python_ref *python = gos_site_cache_python(&cache->sites, hint);
     if (!python || hint->tag != gos_tag_current())
         return false;
-    return wants_python() ? gos_python_matches(python, hint->python_count, depth)
+    return wants_python() ? gos_python_matches(python, hint->python_count, depth, &cache->places)
                           : hint->python_count == 0;
 }
 
 /* The number that this stack had with the same Python frames, or 0. */
-static uint32_t site_as_before(const struct gos_stack_cache *cache,
-                               const struct gos_recall_stack *known, uint32_t depth)
+static uint32_t site_as_before(struct gos_stack_cache *cache, const struct gos_recall_stack *known,
+                               uint32_t depth)
 {
     if (is_check_due(&cache->recall))
         return 0;
     for (size_t i = 0; i < GOS_RECALL_SITES; i++)
-        if (is_still_there(&cache->sites, &known->sites[i], depth))
+        if (is_still_there(cache, &known->sites[i], depth))
             return known->sites[i].id;
     return 0;
 }
@@ -241,21 +242,27 @@ static bool has_brought_python(uint64_t generation, struct gos_stack *stack, uin
     return stack->python_count > 0;
 }
 
-static uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_key *key)
+/* Not inlined: it wants room for a whole stack, which a recognised one does without. */
+static __attribute__((noinline)) uint32_t capture_site(struct gos_stack_cache *cache,
+                                                       const struct gos_recall_key *key,
+                                                       struct gos_recall_stack *known)
 {
-    struct gos_recall_stack *known = known_stack(cache, key);
-    uint32_t id = known ? site_as_before(cache, known, key->depth) : 0;
     struct gos_stack stack;
-    if (id)
-        return id;
     uint64_t generation = gos_module_generation();
     capture(cache, key, known, &stack);
     struct gos_site_hint *hint =
         known ? &known->sites[known->next_site++ % GOS_RECALL_SITES] : NULL;
-    id = gos_site_intern_with(cache, &stack, hint);
+    uint32_t id = gos_site_intern_with(cache, &stack, hint);
     return has_brought_python(generation, &stack, key->depth)
                ? gos_site_intern_with(cache, &stack, hint)
                : id;
+}
+
+static inline uint32_t site_now(struct gos_stack_cache *cache, const struct gos_recall_key *key)
+{
+    struct gos_recall_stack *known = known_stack(cache, key);
+    uint32_t id = known ? site_as_before(cache, known, key->depth) : 0;
+    return id ? id : capture_site(cache, key, known);
 }
 
 /*
@@ -283,7 +290,7 @@ __attribute__((noinline)) void gos_unwind_capture(struct gos_stack *stack, uint3
     gos_stack_cache_release(cache);
 }
 
-__attribute__((noinline)) uint32_t gos_unwind_site_now(void)
+GOS_HOT __attribute__((noinline)) uint32_t gos_unwind_site_now(void)
 {
     __builtin_unwind_init();
     struct gos_recall_key key =

@@ -12,6 +12,8 @@
 #ifndef GOS_TRACK_UNWIND_H
 #define GOS_TRACK_UNWIND_H
 
+#include <stdbool.h>
+
 #include "../base/options.h"
 #include "site.h"
 #include "tag.h"
@@ -28,9 +30,13 @@ void gos_unwind_capture(struct gos_stack *stack, uint32_t depth);
 /* Capture and intern in one step. */
 uint32_t gos_unwind_site_now(void);
 /* The same: what hooks call.  Where there is nothing to capture, it costs two loads. */
+static inline bool gos_unwind_is_wanted(void)
+{
+    return gos_options.stack != GOS_STACK_OFF || gos_tag_current();
+}
 static inline uint32_t gos_unwind_site(void)
 {
-    return gos_options.stack == GOS_STACK_OFF && !gos_tag_current() ? 0 : gos_unwind_site_now();
+    return gos_unwind_is_wanted() ? gos_unwind_site_now() : 0;
 }
 
 /*

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "../base/hot.h"
 #include "../cuda/loader.h"
 #include "unwind_guard.h"
 
@@ -65,7 +66,7 @@ enum { KNOWS_MACHINE = 1, CODE_ALIGNMENT = 1 };
 enum { KNOWS_MACHINE = 0, CODE_ALIGNMENT = 4 };
 #endif
 
-static _Atomic int which = GOS_UNWINDER_NONE;
+static GOS_READ_MOSTLY _Atomic int which = GOS_UNWINDER_NONE;
 static _Atomic bool can_visit;
 static bool can_look_ahead; /* set before libgcc is published in `which` */
 static atomic_flag opened = ATOMIC_FLAG_INIT;
