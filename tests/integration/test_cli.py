@@ -436,7 +436,7 @@ deep: .skip 16
     .byte 2, 0x0b, 1, 0x11, 1, 0x12, 0x0b, 0, 0, 0
     .section .debug_info, "", %progbits
     .long 2f - 1f
-1:  .value 4
+1:  .short 4
     .long 0
     .byte 8, 1
     .quad deep, 16
@@ -451,7 +451,7 @@ deep: .skip 16
 
 
 def test_show_symbolize_survives_blocks_without_end(samples, tmp_path):
-    library = library_of(tmp_path, "-Wl,-z,notext", source=DEEP, name="odd.s")
+    library = library_of(tmp_path, source=DEEP, name="odd.s")
     shown = command("show", "--symbolize",
                     report_with_frame(samples, tmp_path, library, address_of(library, "deep"),
                                       build_id_of(library)))
