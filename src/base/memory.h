@@ -7,7 +7,7 @@
  *   slab    objects of one size, freed one by one, never returned to the OS
  *   arena   permanent bump memory (interned strings and stacks)
  *   scratch bump memory for one report, unmapped as a whole
- * plus gos_memory_alloc/free for the few variable-sized tables (uthash).
+ * plus gos_memory_alloc/free for tables whose size varies.
  *
  * Every allocation may fail and gives NULL; callers count what they lose with
  * gos_loss_count (loss.h).

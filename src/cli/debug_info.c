@@ -97,7 +97,11 @@ struct place {
     Dwarf_Die *unit;                        /* NULL: nothing is known of it */
     Dwarf_Die functions[GOS_FUNCTIONS_MAX]; /* those around it, outermost first */
     size_t count;
+    unsigned depth; /* of the scope that is looked into */
 };
+
+/* Far deeper than code is nested, and far less than what a damaged file may say. */
+#define DEPTH_MAX 512
 
 /* Compilers may leave out the table of units by address. */
 static Dwarf_Die *find_unit(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr *bias)
@@ -149,6 +153,9 @@ static const char *name_of(Dwarf_Die *function)
 static bool find_functions(Dwarf_Die *scope, struct place *place, bool in_namespaces)
 {
     Dwarf_Die die;
+    if (place->depth == DEPTH_MAX)
+        return true;
+    place->depth++;
     for (int end = dw.dwarf_child(scope, &die); end == 0; end = dw.dwarf_siblingof(&die, &die)) {
         bool is_around = covers(&die, place->address);
         if (is_around && name_of(&die) && place->count < GOS_FUNCTIONS_MAX)
@@ -157,6 +164,7 @@ static bool find_functions(Dwarf_Die *scope, struct place *place, bool in_namesp
         if (is_open && (find_functions(&die, place, in_namespaces) || is_around))
             return true;
     }
+    place->depth--;
     return false;
 }
 

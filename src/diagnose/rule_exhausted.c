@@ -137,29 +137,41 @@ static const char *holder_words(const struct gos_situation *s)
                        amount(s, gos_lesser(used_by(s, largest), used_bytes(s))));
 }
 
-/* ", and 8.00 GiB freed but not back yet"; "" where that is little. */
+/* "8.00 GiB freed but not back yet"; "" where that is little. */
 static const char *unused_words(const struct gos_situation *s)
 {
     uint64_t unused = gos_situation_unused_bytes(s);
     const char *state = s->pending_bytes == 0        ? "unused"
                         : s->pending_bytes == unused ? "freed but not back yet"
                                                      : "unused or not back yet";
-    return unused > used_bytes(s) / 16
-               ? gos_wording(s->evidence, ", and %s %s", amount(s, unused), state)
-               : "";
+    return unused > used_bytes(s) / 16 ? gos_wording(s->evidence, "%s %s", amount(s, unused), state)
+                                       : "";
+}
+
+static const char *managed_words(const struct gos_situation *s)
+{
+    uint64_t managed = s->device->live[GOS_KIND_MANAGED].live_bytes;
+    return managed ? gos_wording(s->evidence, "%s managed, which may be on the host",
+                                 amount(s, managed))
+                   : "";
+}
+
+static const char *joined(const struct gos_situation *s, const char *first, const char *second)
+{
+    return first[0] && second[0] ? gos_wording(s->evidence, "%s, and %s", first, second)
+           : first[0]            ? first
+                                 : second;
 }
 
 /* "14.00 GiB in use, most of it by torch (12.00 GiB), and 8.00 GiB managed, …" */
 static const char *held_words(const struct gos_situation *s)
 {
-    uint64_t managed = s->device->live[GOS_KIND_MANAGED].live_bytes;
-    const char *used = gos_wording(s->evidence, "%s in use%s%s", amount(s, used_bytes(s)),
-                                   holder_words(s), unused_words(s));
-    if (!managed)
-        return used;
-    return gos_wording(s->evidence, "%s%s managed, which may be on the host",
-                       used_bytes(s) ? gos_wording(s->evidence, "%s, and ", used) : "",
-                       amount(s, managed));
+    const char *others = joined(s, unused_words(s), managed_words(s));
+    if (used_bytes(s) == 0 && others[0])
+        return others;
+    return joined(
+        s, gos_wording(s->evidence, "%s in use%s", amount(s, used_bytes(s)), holder_words(s)),
+        others);
 }
 
 static const char *process_summary(const struct gos_situation *s)

@@ -233,12 +233,13 @@ static void say_pieces(const struct gos_situation *s, struct gos_verdict *verdic
     uint64_t unused = gos_plus(gos_situation_unused_bytes(s),
                                gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE));
     uint64_t pace = gos_leak_pace(&s->evidence->growth, s->leak.device);
-    if (unused == 0 || pace == 0 || !dwarfs(s, unused))
+    uint64_t left = unused / (pace / 1000 + 1);
+    if (left == 0 || pace == 0 || !dwarfs(s, unused))
         return;
     gos_verdict_say(
         verdict,
-        gos_wording(s->evidence, "All that lies unused, %s, would have lasted for about %llu more.",
-                    amount(s, unused), (unsigned long long)(unused / (pace / 1000 + 1))));
+        gos_wording(s->evidence, "All that lies unused, %s, would have lasted for about %s.",
+                    amount(s, unused), gos_wording_count(s->evidence, left, "more allocation")));
 }
 
 void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -262,11 +263,10 @@ void gos_verdict_advise_growth(const struct gos_situation *s, struct gos_verdict
     if (leak->kind != GOS_GROWTH_UNFREED)
         return;
     const struct gos_site *site = gos_site_get(leak->site->site);
-    gos_verdict_advise(verdict,
-                       gos_wording(s->evidence,
-                                   "Should %s keep all that?  If not, free it or bound it%s.",
-                                   suspect_words(s, leak),
-                                   site && site->python_count
-                                       ? "; of a training loop keep loss.item(), not the loss"
-                                       : ""));
+    gos_verdict_advise(
+        verdict, gos_wording(s->evidence, "Should %s keep all that? If not, free it or bound it%s.",
+                             suspect_words(s, leak),
+                             site && site->python_count
+                                 ? "; of a training loop keep loss.item(), not the loss"
+                                 : ""));
 }

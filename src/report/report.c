@@ -26,7 +26,8 @@ static struct {
     struct gos_lock lock;
     uint32_t last_number;
     uint64_t written_count; /* of failures */
-    uint64_t asked_count;   /* snapshots, and those at exit: they leave the failures their room */
+    uint64_t asked_count;   /* snapshots, which leave failures and the report at exit their room */
+    uint64_t exit_count;
     bool said_limit;
     bool said_elsewhere;
     bool showed_screen;
@@ -44,6 +45,7 @@ void gos_report_reset_after_fork(void)
     state.last_number = 0;
     state.written_count = 0;
     state.asked_count = 0;
+    state.exit_count = 0;
     state.said_limit = false;
     state.said_elsewhere = false;
     state.showed_screen = false;
@@ -163,7 +165,14 @@ static bool take_over_files(struct gos_report *report)
 
 static uint64_t *count_for(const struct gos_report *report)
 {
-    return report->kind == GOS_REPORT_FAILURE ? &state.written_count : &state.asked_count;
+    switch (report->kind) {
+    case GOS_REPORT_SNAPSHOT:
+        return &state.asked_count;
+    case GOS_REPORT_EXIT:
+        return &state.exit_count;
+    default:
+        return &state.written_count;
+    }
 }
 
 /* 0, or -EDQUOT when this process has written enough.  A rewrite is no new report. */

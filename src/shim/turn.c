@@ -23,6 +23,7 @@ static struct {
     uint64_t freed_count; /* of the registry, then */
     uint64_t bytes;
     uint32_t thread; /* gos_thread_index */
+    uint32_t requester_module;
     int device;
     int result;
     enum gos_kind kind;
@@ -147,8 +148,10 @@ bool gos_turn_is_told(const struct gos_request *request, bool shared)
         return false;
     if (last_story.recovered) /* beside a capture nobody asks the driver again */
         return !shared && gos_capture_count() == 0;
+    /* For another library a cache may be asked that could not be asked for this one. */
     if (last_story.kind != request->kind || last_story.result != request->result ||
-        last_story.bytes > request->bytes)
+        last_story.bytes > request->bytes ||
+        last_story.requester_module != request->requester_module)
         return false;
     if (request->monotonic_ns > last_story.met_ns)
         last_story.met_ns = request->monotonic_ns;
@@ -161,6 +164,7 @@ void gos_turn_end(const struct gos_request *request, bool recovered)
     last_story.freed_count = freed_count();
     last_story.thread = gos_thread_index();
     last_story.bytes = request->bytes;
+    last_story.requester_module = request->requester_module;
     last_story.device = request->device;
     last_story.result = request->result;
     last_story.kind = request->kind;

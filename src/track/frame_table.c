@@ -49,8 +49,9 @@ static uint32_t add(const union gos_frame *frame, uint32_t hash)
 {
     uint32_t number = frame_count + 1;
     struct chunk *chunk = chunk_for(number);
-    if (!chunk || !gos_number_table_add(&table, hash, number))
+    if (!chunk || !gos_number_table_has_room(&table))
         return 0;
+    gos_number_table_add(&table, hash, number);
     chunk->frames[number % CHUNK_FRAMES] = *frame;
     frame_count = number;
     return number;

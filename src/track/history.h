@@ -14,7 +14,7 @@
  * like growth.
  *
  * Cost: a walk visits each live record under its shard's lock, on the thread
- * that allocated: 10 to 35 ns a record, so 20 to 35 ms for a million.  Beyond the
+ * that allocated: 15 to 40 ns a record, so 25 to 40 ms for a million.  Beyond the
  * first GOS_HISTORY_GRANT visits of a process, a few milliseconds in all, walks
  * wait until they have taken no more than about 1 % of the time since the
  * registry's start.  A program that fills up with small allocations at full speed

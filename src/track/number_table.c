@@ -44,18 +44,18 @@ static bool grow(struct gos_number_table *table)
     return true;
 }
 
-/* Without memory for a larger table the old one serves until its last slot but one. */
-static bool has_room(struct gos_number_table *table)
+/*
+ * Without memory for a larger table the old one serves on, but not to the last
+ * slot: who looks for what is not there would look through most of it each time.
+ */
+bool gos_number_table_has_room(struct gos_number_table *table)
 {
-    return table->used_count + 1 <= table->slot_count / 3 * 2 || grow(table) ||
-           table->used_count + 2 <= table->slot_count;
+    return table->used_count < table->slot_count / 3 * 2 || grow(table) ||
+           table->used_count < table->slot_count / 8 * 7;
 }
 
-bool gos_number_table_add(struct gos_number_table *table, uint32_t hash, uint32_t number)
+void gos_number_table_add(struct gos_number_table *table, uint32_t hash, uint32_t number)
 {
-    if (!has_room(table))
-        return false;
     put(table, (uint64_t)hash << 32 | number);
     table->used_count++;
-    return true;
 }

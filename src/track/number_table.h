@@ -19,7 +19,9 @@ struct gos_number_table {
 /* The numbers under that hash, one a call, then 0; *step counts from 0. */
 uint32_t gos_number_table_next(const struct gos_number_table *table, uint32_t hash, uint32_t *step);
 
-/* False when memory is short. */
-bool gos_number_table_add(struct gos_number_table *table, uint32_t hash, uint32_t number);
+/* Room for one more?  False when memory is short. */
+bool gos_number_table_has_room(struct gos_number_table *table);
+/* There is room. */
+void gos_number_table_add(struct gos_number_table *table, uint32_t hash, uint32_t number);
 
 #endif

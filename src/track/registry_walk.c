@@ -62,13 +62,33 @@ static void walk_chain(const struct gos_record *record,
     }
 }
 
+#define FETCH_AHEAD 8 /* buckets */
+
+/*
+ * Records lie in memory by birth, and in buckets in no order: without this a
+ * walk of a million takes a third more time.  Always inline, because gcc takes
+ * a function that does nothing else for one without effect and drops the call.
+ */
+static inline __attribute__((always_inline)) void fetch_ahead(const struct gos_account *account,
+                                                              size_t bucket)
+{
+    const struct gos_record *sooner =
+        account->buckets[(bucket + FETCH_AHEAD / 2) & account->bucket_mask];
+
+    __builtin_prefetch(account->buckets[(bucket + FETCH_AHEAD) & account->bucket_mask]);
+    if (sooner)
+        __builtin_prefetch(sooner->next);
+}
+
 static void walk_table(uint32_t table, uint32_t shard,
                        void (*visit)(const struct gos_allocation *, void *), void *arg)
 {
     const struct gos_account *account = &gos_accounts[table][shard];
 
-    for (size_t i = 0; account->buckets && i <= account->bucket_mask; i++)
+    for (size_t i = 0; account->buckets && i <= account->bucket_mask; i++) {
+        fetch_ahead(account, i);
         walk_chain(account->buckets[i], visit, arg);
+    }
 }
 
 void gos_registry_walk(void (*visit)(const struct gos_allocation *, void *), void *arg)

@@ -93,15 +93,18 @@ static struct site_record *make_record(const struct gos_frame_numbers *frames, c
     return record;
 }
 
+/* The record comes last, because it cannot be given back. */
 static uint32_t add_site(const struct gos_frame_numbers *frames, const char *tag, uint32_t hash)
 {
     uint32_t id = atomic_load_explicit(&site_count, memory_order_relaxed) + 1;
     struct site_chunk *chunk = chunk_for(id);
-    struct site_record *record = chunk ? make_record(frames, tag) : NULL;
-    if (!record || !gos_number_table_add(&table, hash, id)) {
+    bool has_room = chunk && gos_number_table_has_room(&table);
+    struct site_record *record = has_room ? make_record(frames, tag) : NULL;
+    if (!record) {
         gos_loss_count(GOS_LOSS_MEMORY);
         return 0;
     }
+    gos_number_table_add(&table, hash, id);
     atomic_store_explicit(&chunk->records[id % CHUNK_SITES], record, memory_order_release);
     atomic_store_explicit(&site_count, id, memory_order_release);
     return id;

@@ -426,6 +426,39 @@ def test_show_symbolize_survives_damaged_debug_information(samples, tmp_path, bu
     assert re.search(r"^ +libodd.so +\S", shown.stdout, re.M), shown.stdout
 
 
+DEEP = """
+    .globl deep
+    .type deep, %function
+deep: .skip 16
+    .size deep, . - deep
+    .section .debug_abbrev, "", %progbits
+    .byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0
+    .byte 2, 0x0b, 1, 0x11, 1, 0x12, 0x0b, 0, 0, 0
+    .section .debug_info, "", %progbits
+    .long 2f - 1f
+1:  .short 4
+    .long 0
+    .byte 8, 1
+    .quad deep, 16
+    .rept 200000
+    .byte 2
+    .quad deep
+    .byte 16
+    .endr
+    .skip 200001
+2:  .section .note.GNU-stack, "", %progbits
+"""
+
+
+def test_show_symbolize_survives_blocks_without_end(samples, tmp_path):
+    library = library_of(tmp_path, source=DEEP, name="odd.s")
+    shown = command("show", "--symbolize",
+                    report_with_frame(samples, tmp_path, library, address_of(library, "deep"),
+                                      build_id_of(library)))
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"libodd.so +deep\b", shown.stdout), shown.stdout
+
+
 def test_show_needs_libdw_for_symbolize_alone(samples, tmp_path, built):
     path = report_with_frame(samples, tmp_path, *built)
     (tmp_path / "libdw.so.1").write_text("no library")

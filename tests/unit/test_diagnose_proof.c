@@ -61,7 +61,7 @@ static void make_world(uint64_t *seed, struct scene *scene)
     if (random_below(seed, 3) != 0)
         scene->hidden = scene->others = scene->children = 0;
     make_frameworks(seed, scene);
-    scene->course = (enum course)random_below(seed, COURSE_TOGETHER + 1);
+    scene->course = (enum course)random_below(seed, COURSE_TORCH + 1);
     scene->ask = (2 + (random_below(seed, 20000) & ~1ull)) * MIB;
     if (random_below(seed, 4) == 0)
         scene->limit = scene_own(scene) + random_below(seed, 4096);

@@ -301,6 +301,31 @@ static void the_next_rule_that_applies_is_the_runner_up(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+static bool says_how_long(uint64_t unused_mib)
+{
+    static struct gos_evidence evidence;
+    static struct gos_diagnosis diagnosis;
+    struct scene scene = {.torch = 15360,
+                          .torch_unused = unused_mib,
+                          .torch_pieces = unused_mib,
+                          .course = COURSE_TORCH,
+                          .ask = 1000 * MIB,
+                          .by = SITE_TORCH};
+    diagnose_scene(&scene, &evidence, &diagnosis);
+    assert_true(verdict_says(&diagnosis.verdict, "grew steadily"));
+    bool said = verdict_says(&diagnosis.verdict, "would have lasted for about");
+    gos_scratch_release(&evidence.scratch);
+    return said;
+}
+
+/* One allocation took 6.4 MiB. */
+static void what_would_not_do_for_one_more_is_not_reckoned_with(void **state)
+{
+    (void)state;
+    assert_true(says_how_long(8));
+    assert_false(says_how_long(4));
+}
+
 static void a_snapshot_accuses_nobody(void **state)
 {
     (void)state;
@@ -453,6 +478,7 @@ int main(void)
         cmocka_unit_test(shortfall_is_what_was_asked_minus_what_is_free),
         cmocka_unit_test(recovery_learns_what_a_step_could_give_back),
         cmocka_unit_test(the_next_rule_that_applies_is_the_runner_up),
+        cmocka_unit_test(what_would_not_do_for_one_more_is_not_reckoned_with),
         cmocka_unit_test(who_may_be_this_process_itself_is_not_to_be_ended),
         cmocka_unit_test(child_is_none_of_the_other_processes),
         cmocka_unit_test(owner_of_what_is_mapped_here_is_not_to_be_ended),

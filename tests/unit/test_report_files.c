@@ -273,7 +273,7 @@ static void later_reports_are_refused_beyond_the_maximum(void **state)
     assert_null(strstr(line + 1, "GPUOOMSHIM_REPORT_MAX"));
 }
 
-static void snapshots_leave_failures_their_room(void **state)
+static void snapshots_leave_failures_and_the_exit_their_room(void **state)
 {
     (void)state;
     gos_options.report_max = 2;
@@ -289,6 +289,9 @@ static void snapshots_leave_failures_their_room(void **state)
         assert_int_equal(gos_report_write(&shape.report), i < 2 ? 0 : -EDQUOT);
     }
     assert_int_equal(count_files(".txt"), 4);
+    shape.report.kind = GOS_REPORT_EXIT;
+    forget_paths();
+    assert_int_equal(gos_report_write(&shape.report), 0);
 }
 
 static void nothing_is_written_when_reports_are_off(void **state)
@@ -558,7 +561,7 @@ int main(void)
         TEST(link_at_the_temporary_name_is_never_followed),
         TEST(link_put_at_our_name_is_replaced_not_followed),
         TEST(later_reports_are_refused_beyond_the_maximum),
-        TEST(snapshots_leave_failures_their_room),
+        TEST(snapshots_leave_failures_and_the_exit_their_room),
         TEST(nothing_is_written_when_reports_are_off),
         TEST(named_files_replace_what_is_there),
         TEST(named_file_in_a_missing_directory_is_an_error_without_noise),

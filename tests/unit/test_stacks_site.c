@@ -15,6 +15,7 @@
 #include "../../src/base/module.h"
 #include "../../src/base/os.h"
 #include "../../src/base/thread.h"
+#include "../../src/track/number_table.h"
 #include "../../src/track/site.h"
 #include "../../src/track/stack_cache.h"
 
@@ -229,6 +230,56 @@ static void each_failing_mapping_is_survived(void **state)
     }
 }
 
+static void *map_small(size_t bytes)
+{
+    return bytes <= 100 << 10 ? real_map(bytes) : NULL;
+}
+
+/* Frames that are known, in ever new stacks. */
+static uint32_t intern_pair(uint32_t number)
+{
+    struct gos_stack stack = {.native_count = 2,
+                              .native = {NOWHERE + number / 100, NOWHERE + number % 100}};
+    return gos_site_intern(&stack);
+}
+
+static void stacks_that_find_no_room_use_up_no_memory(void **state)
+{
+    (void)state;
+    uint32_t kept = 0;
+    real_map = gos_os.map;
+    gos_os.map = map_small;
+    while (intern_pair(kept))
+        kept++;
+    uint64_t mapped = gos_memory_mapped_bytes();
+    for (uint32_t i = kept; i < 10000; i++)
+        assert_int_equal(intern_pair(i), 0);
+    assert_int_equal(gos_memory_mapped_bytes(), mapped);
+    assert_int_equal(gos_site_get(intern_pair(kept - 1))->native[1].address,
+                     NOWHERE + (kept - 1) % 100);
+    gos_os.map = real_map;
+    assert_int_not_equal(intern_pair(kept), 0);
+}
+
+static void table_that_cannot_grow_keeps_looks_short(void **state)
+{
+    (void)state;
+    struct gos_number_table table = {0};
+    uint32_t number = 0;
+    real_map = gos_os.map;
+    gos_os.map = map_small;
+    for (; gos_number_table_has_room(&table); number++)
+        gos_number_table_add(&table, number * 2654435761u, number + 1);
+    gos_os.map = real_map;
+    assert_in_range(number, 7000, 8000);
+    for (uint32_t hash = 1; hash < 100; hash++) {
+        uint32_t step = 0;
+        while (gos_number_table_next(&table, hash, &step))
+            ;
+        assert_true(step < 1000);
+    }
+}
+
 static void child_after_fork_starts_with_none(void **state)
 {
     intern(100, 20);
@@ -274,6 +325,8 @@ int main(void)
         cmocka_unit_test_setup(want_of_memory_is_counted_and_gives_no_number, start_afresh),
         cmocka_unit_test_setup(showing_a_site_needs_no_memory, start_afresh),
         cmocka_unit_test_setup(each_failing_mapping_is_survived, start_afresh),
+        cmocka_unit_test_setup(stacks_that_find_no_room_use_up_no_memory, start_afresh),
+        cmocka_unit_test_setup(table_that_cannot_grow_keeps_looks_short, start_afresh),
         cmocka_unit_test_setup(child_after_fork_starts_with_none, start_afresh),
         cmocka_unit_test_setup(requester_is_neither_ours_nor_the_c_library, start_afresh),
     };
