@@ -267,6 +267,6 @@ void gos_verdict_advise_growth(const struct gos_situation *s, struct gos_verdict
         verdict, gos_wording(s->evidence, "Should %s keep all that? If not, free it or bound it%s.",
                              suspect_words(s, leak),
                              site && site->python_count
-                                 ? "; of a training loop keep loss.item(), not the loss"
+                                 ? "; in a training loop keep loss.item(), not the loss"
                                  : ""));
 }
