@@ -51,11 +51,14 @@ depend = -MMD -MP -MF $(@:.o=.d) -MT $@
 # would wait for longest.
 hot_path := -fno-tree-slp-vectorize
 
-# The library is optimised as a whole where GCC can do that; its objects hold plain
-# code as well, for tests and other linkers.
-lto_flags := $(if $(filter-out 0,$(LTO)),$(if $(SANITIZE),,$(shell $(CC) -v 2>&1 | grep -q '^gcc version' && \
-    $(CC) -flto=auto -ffat-lto-objects -c -x c /dev/null -o /dev/null 2>/dev/null && \
-    echo -flto=auto -ffat-lto-objects)))
+# The library is optimised as a whole where GCC can do that, linking included (images
+# may lack its lto-wrapper); its objects hold plain code as well, for tests and other
+# linkers.
+lto_link := out=$$(mktemp) && echo 'int f(void) { return 0; }' | \
+    $(CC) -flto=auto -ffat-lto-objects -fPIC -shared -x c - -o $$out 2>/dev/null; \
+    result=$$?; rm -f $$out; test $$result -eq 0
+lto_flags := $(if $(filter-out 0,$(LTO)),$(if $(SANITIZE),,$(shell \
+    $(CC) -v 2>&1 | grep -q '^gcc version' && { $(lto_link); } && echo -flto=auto -ffat-lto-objects)))
 
 # Every ABI of every name is visible to the product; hosts see what hosts see.
 product_flags = $(language) -D__CUDA_API_VERSION_INTERNAL -fPIC -fvisibility=$(visibility) \

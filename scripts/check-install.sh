@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install into a scratch folder, then be a user of what lies there: compile and
 # link a program against the header in C and in C++, run it with and without
-# the library, and start the command.
+# the library, and start the command.  And build with half a compiler.
 #
 #   CC=… check-install.sh SCRATCH_FOLDER
 set -eu
@@ -53,4 +53,16 @@ for user in $users; do
     expected="present 1 live 0" answers env LD_PRELOAD="$root/lib/libgpuoomshim.so" "$user"
 done
 "$root/bin/gpuoomshim" options >/dev/null
+
+# A compiler that compiles for link-time optimisation but cannot link so: the build does without.
+cat >"$scratch/half-cc" <<COMPILER
+#!/usr/bin/env bash
+case " \$* " in *" -c "* | *" -v "*) ;; *" -flto"*) exit 1 ;; esac
+exec $compiler "\$@"
+COMPILER
+chmod +x "$scratch/half-cc"
+if make -n -C "$here" BUILD="$scratch/none" CC="$scratch/half-cc" all 2>/dev/null | grep -q -e -flto; then
+    echo "check-install: the build wants -flto from a compiler that cannot link so" >&2
+    exit 1
+fi
 echo "check-install: ok"
