@@ -104,17 +104,22 @@ static void say_victim(const struct gos_situation *s, const struct gos_leak *lea
                                 words, held ? amount(s, held) : "nothing"));
 }
 
+static void advise_numbers(const struct gos_leak *leak, struct gos_verdict *verdict)
+{
+    const struct gos_site *site = gos_site_get(leak->site->site);
+    if (site && site->python_count)
+        gos_verdict_advise(verdict, "In a training loop keep numbers, not tensors with their "
+                                    "graph: loss.item(), tensor.detach().cpu().");
+}
+
 static void advise(const struct gos_situation *s, const struct gos_leak *leak,
                    struct gos_verdict *verdict)
 {
-    const struct gos_site *site = gos_site_get(leak->site->site);
     gos_verdict_advise(verdict, gos_wording(s->evidence,
                                             "Look at %s: what it allocates is kept (in a list, a "
                                             "cache, a closure). Free it, or bound it.",
                                             suspect_words(s, leak)));
-    if (site && site->python_count)
-        gos_verdict_advise(verdict, "In a training loop keep numbers, not tensors with their "
-                                    "graph: loss.item(), tensor.detach().cpu().");
+    advise_numbers(leak, verdict);
     gos_verdict_advise(verdict, "If that line is meant to keep it all (loading, a cache without "
                                 "a limit), the program needs more than the device has.");
 }
@@ -257,16 +262,21 @@ void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *v
         say_pieces(s, verdict);
 }
 
+/* "it" where the advice before has just named it. */
+static const char *grower_words(const struct gos_situation *s, const struct gos_leak *leak)
+{
+    const struct gos_site_use *top =
+        gos_holder_top_use(s->evidence, (uint32_t)s->diagnosis->device);
+    return top && gos_leak_has(leak, top->site) ? "it" : suspect_words(s, leak);
+}
+
 void gos_verdict_advise_growth(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_leak *leak = &s->leak;
     if (leak->kind != GOS_GROWTH_UNFREED)
         return;
-    const struct gos_site *site = gos_site_get(leak->site->site);
     gos_verdict_advise(
-        verdict, gos_wording(s->evidence, "Should %s keep all that? If not, free it or bound it%s.",
-                             suspect_words(s, leak),
-                             site && site->python_count
-                                 ? "; in a training loop keep loss.item(), not the loss"
-                                 : ""));
+        verdict, gos_wording(s->evidence, "Should %s keep all that? If not, free it, or bound it.",
+                             grower_words(s, leak)));
+    advise_numbers(leak, verdict);
 }
