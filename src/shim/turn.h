@@ -6,7 +6,8 @@
  * cancelled): then the next that wants the turn inherits it.  It is taken only by
  * failing threads, and never while another lock of ours is held.  Threads that
  * fail together share the outcome of the first: what recovered memory for it
- * may serve them, and where nothing helped, its report tells of all that the same library asked for.
+ * may serve them, and where nothing helped, its report tells of all of them that
+ * the same library asked for.
  *
  * Hook context, but that a wait for the turn lets go of the host's GIL.
  */
