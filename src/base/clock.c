@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "hot.h"
 #include "elf_image.h"
+#include "hot.h"
 #include "syscall.h"
 
 typedef int clock_gettime_fn(int clock, struct timespec *time);

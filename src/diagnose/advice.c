@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "framework.h"
 #include "holder.h"
 #include "setting.h"
 #include "wording.h"
@@ -29,8 +28,7 @@ static bool is_set(const struct gos_situation *s, const char *name)
 
 static enum gos_setting_state limit_of(const struct gos_situation *s, const char *library)
 {
-    const struct gos_framework_evidence *framework =
-        gos_framework_find(s->evidence, library, (uint32_t)s->diagnosis->device);
+    const struct gos_framework_evidence *framework = gos_framework_word(s, library);
     return framework ? framework->limited : GOS_SETTING_UNKNOWN;
 }
 

@@ -68,6 +68,13 @@ gos_rule gos_rule_unexplained;
 bool gos_framework_has_enough(const struct gos_situation *situation,
                               const struct gos_framework_evidence *framework);
 
+/*
+ * rule_framework.c: what that library said of the device in question; NULL: it was not asked, or
+ * did not say.
+ */
+const struct gos_framework_evidence *gos_framework_word(const struct gos_situation *situation,
+                                                        const char *library);
+
 /* A framework's own numbers, as lines of evidence. */
 void gos_framework_say(const struct gos_situation *situation,
                        const struct gos_framework_evidence *framework, struct gos_verdict *verdict);

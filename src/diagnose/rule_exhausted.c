@@ -10,11 +10,6 @@
 #include "setting.h"
 #include "wording.h"
 
-static const char *amount(const struct gos_situation *s, uint64_t bytes)
-{
-    return gos_wording_bytes(s->evidence, bytes);
-}
-
 /*
  * Others' memory is out of the question only while the limit keeps some of what
  * is free from this process: a device may be short beside its limit.
@@ -34,17 +29,10 @@ static uint64_t slack_bytes(const struct gos_situation *s)
            gos_situation_line_bytes(s, GOS_LEDGER_HELD) + s->device->unmapped_physical_bytes;
 }
 
-/* NULL: it was not asked, or did not say. */
-static const struct gos_framework_evidence *word_of(const struct gos_situation *s,
-                                                    const char *library)
-{
-    return gos_framework_find(s->evidence, library, (uint32_t)s->device->ordinal);
-}
-
 /* What it said in time that it has: how much of that is unused is a line of the ledger. */
 static uint64_t spoken_of(const struct gos_situation *s, const char *library)
 {
-    const struct gos_framework_evidence *framework = word_of(s, library);
+    const struct gos_framework_evidence *framework = gos_framework_word(s, library);
     return framework && !framework->is_late ? framework->reserved_bytes : 0;
 }
 
@@ -118,7 +106,8 @@ static bool context_is_most(const struct gos_situation *s)
 static uint64_t used_by(const struct gos_situation *s, size_t holder)
 {
     const struct gos_diagnosis *diagnosis = s->diagnosis;
-    const struct gos_framework_evidence *framework = word_of(s, diagnosis->holders[holder].name);
+    const struct gos_framework_evidence *framework =
+        gos_framework_word(s, diagnosis->holders[holder].name);
     uint64_t live =
         gos_beyond(diagnosis->holders[holder].live_bytes, diagnosis->holders[holder].managed_bytes);
     return gos_beyond(live, framework ? gos_framework_idle_bytes(framework) : 0);
@@ -134,7 +123,7 @@ static const char *holder_words(const struct gos_situation *s)
     if (s->diagnosis->holder_count == 0 || !s->diagnosis->holders[largest].name[0])
         return "";
     return gos_wording(s->evidence, ", most of it by %s (%s)", s->diagnosis->holders[largest].name,
-                       amount(s, gos_lesser(used_by(s, largest), used_bytes(s))));
+                       gos_situation_amount(s, gos_lesser(used_by(s, largest), used_bytes(s))));
 }
 
 /* "8.00 GiB freed but not back yet"; "" where that is little. */
@@ -144,15 +133,16 @@ static const char *unused_words(const struct gos_situation *s)
     const char *state = s->pending_bytes == 0        ? "unused"
                         : s->pending_bytes == unused ? "freed but not back yet"
                                                      : "unused or not back yet";
-    return unused > used_bytes(s) / 16 ? gos_wording(s->evidence, "%s %s", amount(s, unused), state)
-                                       : "";
+    return unused > used_bytes(s) / 16
+               ? gos_wording(s->evidence, "%s %s", gos_situation_amount(s, unused), state)
+               : "";
 }
 
 static const char *managed_words(const struct gos_situation *s)
 {
     uint64_t managed = s->device->live[GOS_KIND_MANAGED].live_bytes;
     return managed ? gos_wording(s->evidence, "%s managed, which may be on the host",
-                                 amount(s, managed))
+                                 gos_situation_amount(s, managed))
                    : "";
 }
 
@@ -169,16 +159,18 @@ static const char *held_words(const struct gos_situation *s)
     const char *others = joined(s, unused_words(s), managed_words(s));
     if (used_bytes(s) == 0 && others[0])
         return others;
-    return joined(
-        s, gos_wording(s->evidence, "%s in use%s", amount(s, used_bytes(s)), holder_words(s)),
-        others);
+    return joined(s,
+                  gos_wording(s->evidence, "%s in use%s", gos_situation_amount(s, used_bytes(s)),
+                              holder_words(s)),
+                  others);
 }
 
 static const char *process_summary(const struct gos_situation *s)
 {
     const char *short_words =
         s->strict
-            ? gos_wording(s->evidence, "Short by %s: ", amount(s, gos_situation_short_bytes(s)))
+            ? gos_wording(s->evidence,
+                          "Short by %s: ", gos_situation_amount(s, gos_situation_short_bytes(s)))
             : "";
     if (!context_is_most(s))
         return gos_wording(s->evidence, "%sthis process itself holds %s.", short_words,
@@ -186,9 +178,10 @@ static const char *process_summary(const struct gos_situation *s)
     return gos_wording(s->evidence,
                        "%sthis process itself holds %s in contexts, modules and what else no "
                        "call allocates%s.",
-                       short_words, amount(s, gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT)),
+                       short_words,
+                       gos_situation_amount(s, gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT)),
                        used_bytes(s) ? gos_wording(s->evidence, ", and %s of allocations",
-                                                   amount(s, used_bytes(s)))
+                                                   gos_situation_amount(s, used_bytes(s)))
                                      : "");
 }
 
@@ -212,7 +205,7 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
 {
     uint64_t held = 0;
     const char *cache = gos_situation_cache(s, &held);
-    const struct gos_framework_evidence *framework = word_of(s, cache);
+    const struct gos_framework_evidence *framework = gos_framework_word(s, cache);
     if (framework)
         gos_framework_say(s, framework, verdict);
     else if (cache[0])
@@ -220,20 +213,20 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
                         gos_wording(s->evidence,
                                     "%s holds %s in segments that are opaque from outside: part "
                                     "of it may be unused, in pieces.",
-                                    cache, amount(s, held)));
+                                    cache, gos_situation_amount(s, held)));
     if (s->diagnosis->unseen_bytes >= s->missing_bytes)
         gos_verdict_say(verdict,
                         gos_wording(s->evidence,
                                     "The stacks that were kept do not show which library asked for "
                                     "%s of it.",
-                                    amount(s, s->diagnosis->unseen_bytes)));
+                                    gos_situation_amount(s, s->diagnosis->unseen_bytes)));
 }
 
 static void advise_pieces(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     uint64_t held = 0;
     const char *cache = gos_situation_cache(s, &held);
-    if (strcmp(cache, "torch") == 0 && pieces_could_help(s, word_of(s, cache)))
+    if (strcmp(cache, "torch") == 0 && pieces_could_help(s, gos_framework_word(s, cache)))
         gos_advise_torch_pieces(s, verdict);
 }
 
@@ -246,8 +239,8 @@ static void say_burst(const struct gos_situation *s, struct gos_verdict *verdict
                     gos_wording(s->evidence,
                                 "The process has made %s of physical memory that nothing maps yet: "
                                 "if that is for the same segment, more than %s was wanted.",
-                                amount(s, s->device->unmapped_physical_bytes),
-                                amount(s, s->asked_bytes)));
+                                gos_situation_amount(s, s->device->unmapped_physical_bytes),
+                                gos_situation_amount(s, s->asked_bytes)));
 }
 
 static void say_first(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -268,14 +261,14 @@ static void say_context(const struct gos_situation *s, struct gos_verdict *verdi
     gos_verdict_say(verdict, gos_wording(s->evidence,
                                          "%s of this process are contexts, modules and what else "
                                          "no call allocates.",
-                                         amount(s, context)));
+                                         gos_situation_amount(s, context)));
 }
 
 /* What is larger comes first; pieces that growth has made a trifle of come last. */
 static void advise_own(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     bool first = context_is_most(s);
-    bool trifles = s->leak.kind != GOS_GROWTH_NONE && word_of(s, "torch");
+    bool trifles = s->leak.kind != GOS_GROWTH_NONE && gos_framework_word(s, "torch");
     if (!trifles)
         advise_pieces(s, verdict);
     if (first)

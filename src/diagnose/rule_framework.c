@@ -9,16 +9,6 @@
 
 typedef uint64_t measure(const struct gos_framework_evidence *framework);
 
-static const char *amount(const struct gos_situation *s, uint64_t bytes)
-{
-    return gos_wording_bytes(s->evidence, bytes);
-}
-
-static bool is_short(const struct gos_situation *s)
-{
-    return s->on_device && s->missing_bytes > 0;
-}
-
 /*
  * The one with most by that measure.  Either those that the request is served
  * by (they have looked through their own cache already), or the others.
@@ -66,7 +56,7 @@ static const char *segments_words(const struct gos_situation *s,
             : gos_wording(s->evidence, ", %llu in use only in part", (unsigned long long)pinned);
     return gos_wording(s->evidence, "%s%s; the largest unused block has %s.",
                        gos_wording_count(s->evidence, framework->segment_count, "segment"), in_part,
-                       amount(s, framework->largest_free_bytes));
+                       gos_situation_amount(s, framework->largest_free_bytes));
 }
 
 void gos_framework_say(const struct gos_situation *s,
@@ -74,8 +64,9 @@ void gos_framework_say(const struct gos_situation *s,
 {
     gos_verdict_say(verdict,
                     gos_wording(s->evidence, "%s says: %s reserved, %s in use%s.", framework->name,
-                                amount(s, framework->reserved_bytes),
-                                amount(s, framework->used_bytes), when_words(s, framework)));
+                                gos_situation_amount(s, framework->reserved_bytes),
+                                gos_situation_amount(s, framework->used_bytes),
+                                when_words(s, framework)));
     if (framework->map_known)
         gos_verdict_say(verdict, segments_words(s, framework));
     if (framework->settings[0])
@@ -125,7 +116,7 @@ static bool surely_gives(const struct gos_situation *s,
 bool gos_rule_framework_held(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_framework_evidence *framework =
-        is_short(s) ? most(s, false, gos_framework_givable_bytes) : NULL;
+        gos_situation_is_short(s) ? most(s, false, gos_framework_givable_bytes) : NULL;
     if (!framework || gos_framework_givable_bytes(framework) < s->missing_bytes)
         return false;
     verdict->code = GOS_VERDICT_CACHE_HELD;
@@ -134,7 +125,7 @@ bool gos_rule_framework_held(const struct gos_situation *s, struct gos_verdict *
     blame(framework, verdict);
     verdict->summary =
         gos_wording(s->evidence, "%s keeps %s that it does not use; %s could not get it.",
-                    framework->name, amount(s, gos_framework_idle_bytes(framework)),
+                    framework->name, gos_situation_amount(s, gos_framework_idle_bytes(framework)),
                     strcmp(framework->name, s->requester) == 0 ? "a kernel or library"
                                                                : gos_situation_requester(s));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
@@ -152,14 +143,15 @@ static const char *pieces_words(const struct gos_situation *s,
     if (!framework->map_known)
         return "but only parts of segments, as far as it tells";
     if (!serving)
-        return gos_wording(s->evidence,
-                           "but could give back %s of it: the rest is in segments where "
-                           "something lives",
-                           givable ? gos_wording(s->evidence, "only %s", amount(s, givable))
-                                   : "nothing");
+        return gos_wording(
+            s->evidence,
+            "but could give back %s of it: the rest is in segments where "
+            "something lives",
+            givable ? gos_wording(s->evidence, "only %s", gos_situation_amount(s, givable))
+                    : "nothing");
     return gos_wording(s->evidence, "but in %s, the largest of %s",
                        gos_wording_count(s->evidence, framework->piece_count, "piece"),
-                       amount(s, framework->largest_free_bytes));
+                       gos_situation_amount(s, framework->largest_free_bytes));
 }
 
 /*
@@ -172,6 +164,12 @@ static uint64_t enough_bytes(const struct gos_situation *s, bool serving)
     if (!serving || s->request->kind != GOS_KIND_PHYSICAL)
         return s->missing_bytes;
     return gos_plus(s->asked_bytes, s->device->unmapped_physical_bytes);
+}
+
+const struct gos_framework_evidence *gos_framework_word(const struct gos_situation *s,
+                                                        const char *library)
+{
+    return gos_framework_find(s->evidence, library, (uint32_t)s->diagnosis->device);
 }
 
 bool gos_framework_has_enough(const struct gos_situation *s,
@@ -199,8 +197,8 @@ bool gos_rule_framework_fragmented(const struct gos_situation *s, struct gos_ver
 {
     bool serving = true;
     const struct gos_framework_evidence *framework =
-        is_short(s) ? most(s, true, gos_framework_idle_bytes) : NULL;
-    if (is_short(s) && !framework) {
+        gos_situation_is_short(s) ? most(s, true, gos_framework_idle_bytes) : NULL;
+    if (gos_situation_is_short(s) && !framework) {
         serving = false;
         framework = most(s, false, gos_framework_idle_bytes);
     }
@@ -209,9 +207,10 @@ bool gos_rule_framework_fragmented(const struct gos_situation *s, struct gos_ver
     verdict->code = GOS_VERDICT_FRAGMENTED;
     verdict->confidence = GOS_CONFIDENCE_LIKELY;
     blame(framework, verdict);
-    verdict->summary = gos_wording(
-        s->evidence, "%s has %s reserved and unused, which would be enough, %s.", framework->name,
-        amount(s, gos_framework_idle_bytes(framework)), pieces_words(s, framework, serving));
+    verdict->summary =
+        gos_wording(s->evidence, "%s has %s reserved and unused, which would be enough, %s.",
+                    framework->name, gos_situation_amount(s, gos_framework_idle_bytes(framework)),
+                    pieces_words(s, framework, serving));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     gos_framework_say(s, framework, verdict);
     gos_advise_torch_whole(s, verdict);

@@ -9,11 +9,6 @@
 #include "saturate.h"
 #include "wording.h"
 
-static const char *amount(const struct gos_situation *s, uint64_t bytes)
-{
-    return gos_wording_bytes(s->evidence, bytes);
-}
-
 static const char *site_words(const struct gos_situation *s, uint32_t site)
 {
     const char *words = gos_holder_site_words(s->evidence, site);
@@ -40,14 +35,15 @@ static uint64_t span_count(const struct gos_situation *s)
 static const char *course(const struct gos_situation *s, const struct gos_growth_series *series)
 {
     const struct gos_growth *growth = &s->evidence->growth;
-    return gos_wording(s->evidence, "from %s to %s over %s", amount(s, series->live_bytes[0]),
-                       amount(s, series->live_bytes[growth->moment_count - 1]),
+    return gos_wording(s->evidence, "from %s to %s over %s",
+                       gos_situation_amount(s, series->live_bytes[0]),
+                       gos_situation_amount(s, series->live_bytes[growth->moment_count - 1]),
                        gos_wording_count(s->evidence, span_count(s), "allocation"));
 }
 
 static const char *held_words(const struct gos_situation *s, const struct gos_growth_series *series)
 {
-    return amount(s, series->live_bytes[s->evidence->growth.moment_count - 1]);
+    return gos_situation_amount(s, series->live_bytes[s->evidence->growth.moment_count - 1]);
 }
 
 static void say_pace(const struct gos_situation *s, const struct gos_leak *leak,
@@ -62,7 +58,7 @@ static void say_pace(const struct gos_situation *s, const struct gos_leak *leak,
     if (pace)
         gos_verdict_say(verdict,
                         gos_wording(s->evidence, "Lately it took about %s per 1000 allocations%s.",
-                                    amount(s, pace), rest));
+                                    gos_situation_amount(s, pace), rest));
 }
 
 static void say_ways(const struct gos_situation *s, const struct gos_leak *leak,
@@ -101,7 +97,7 @@ static void say_victim(const struct gos_situation *s, const struct gos_leak *lea
                     gos_wording(s->evidence,
                                 "%s, where it failed, is not the cause: it holds %s and does not "
                                 "grow.",
-                                words, held ? amount(s, held) : "nothing"));
+                                words, held ? gos_situation_amount(s, held) : "nothing"));
 }
 
 static void advise_numbers(const struct gos_leak *leak, struct gos_verdict *verdict)
@@ -241,10 +237,11 @@ static void say_pieces(const struct gos_situation *s, struct gos_verdict *verdic
     uint64_t left = unused / (pace / 1000 + 1);
     if (left == 0 || pace == 0 || !dwarfs(s, unused))
         return;
-    gos_verdict_say(
-        verdict,
-        gos_wording(s->evidence, "All that lies unused, %s, would have lasted for about %s.",
-                    amount(s, unused), gos_wording_count(s->evidence, left, "more allocation")));
+    gos_verdict_say(verdict,
+                    gos_wording(s->evidence,
+                                "All that lies unused, %s, would have lasted for about %s.",
+                                gos_situation_amount(s, unused),
+                                gos_wording_count(s->evidence, left, "more allocation")));
 }
 
 void gos_verdict_say_growth(const struct gos_situation *s, struct gos_verdict *verdict)

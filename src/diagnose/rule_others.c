@@ -7,11 +7,6 @@
 
 #define NAMED_PROCESSES 4
 
-static const char *amount(const struct gos_situation *s, uint64_t bytes)
-{
-    return gos_wording_bytes(s->evidence, bytes);
-}
-
 /*
  * Where the list does not have our pid, it may have us under the pid of another
  * namespace, with what we allocated and a context.
@@ -93,7 +88,7 @@ static void say_processes(const struct gos_situation *s, struct gos_verdict *ver
         if (!process)
             return;
         gos_verdict_say(verdict, gos_wording(s->evidence, "%s holds %s.", process_words(s, process),
-                                             amount(s, process->used_bytes)));
+                                             gos_situation_amount(s, process->used_bytes)));
     }
 }
 
@@ -101,7 +96,7 @@ static const char *add_part(const struct gos_situation *s, const char *parts, co
                             uint64_t bytes)
 {
     return bytes ? gos_wording(s->evidence, "%s%s%s %s", parts, parts[0] ? ", " : "", who,
-                               amount(s, bytes))
+                               gos_situation_amount(s, bytes))
                  : parts;
 }
 
@@ -114,7 +109,7 @@ static const char *outside_words(const struct gos_situation *s)
     parts = add_part(s, parts, "other processes", gos_situation_line_bytes(s, GOS_LEDGER_OTHERS));
     parts = add_part(s, parts, hidden, s->hidden_bytes);
     return gos_wording(s->evidence, "%s are outside of this process (%s)",
-                       amount(s, s->neighbours_bytes + s->hidden_bytes), parts);
+                       gos_situation_amount(s, s->neighbours_bytes + s->hidden_bytes), parts);
 }
 
 /* The largest of those on the ledger's line of other processes. */
@@ -139,13 +134,14 @@ static const char *neighbour_words(const struct gos_situation *s)
     if (s->hidden_bytes > s->neighbours_bytes)
         return gos_wording(
             s->evidence, "%s of the device belong to nobody that can be seen here%s",
-            amount(s, s->hidden_bytes),
+            gos_situation_amount(s, s->hidden_bytes),
             s->device->own_bytes_known ? "" : ", or to this process' own context and modules");
     if (children > others)
         return gos_wording(s->evidence, "This program's own child processes hold %s",
-                           amount(s, children));
-    return gos_wording(s->evidence, "Other processes hold %s (%s%s)", amount(s, others),
-                       largest ? "most: " : "", largest ? process_words(s, largest) : "");
+                           gos_situation_amount(s, children));
+    return gos_wording(s->evidence, "Other processes hold %s (%s%s)",
+                       gos_situation_amount(s, others), largest ? "most: " : "",
+                       largest ? process_words(s, largest) : "");
 }
 
 static void say_shares(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -156,23 +152,24 @@ static void say_shares(const struct gos_situation *s, struct gos_verdict *verdic
         gos_verdict_say(verdict, gos_wording(s->evidence,
                                              "Of that, %s are mapped here (IPC): this process "
                                              "uses them itself.",
-                                             amount(s, s->imported_bytes)));
+                                             gos_situation_amount(s, s->imported_bytes)));
     if (gos_situation_line_bytes(s, GOS_LEDGER_CHILDREN))
-        gos_verdict_say(verdict,
-                        gos_wording(s->evidence, "Own children together: %s.",
-                                    amount(s, gos_situation_line_bytes(s, GOS_LEDGER_CHILDREN))));
+        gos_verdict_say(
+            verdict,
+            gos_wording(s->evidence, "Own children together: %s.",
+                        gos_situation_amount(s, gos_situation_line_bytes(s, GOS_LEDGER_CHILDREN))));
     if (s->hidden_bytes)
         gos_verdict_say(
             verdict, gos_wording(s->evidence,
                                  "Hidden, by subtraction: %s (another container, or a process that "
                                  "the list leaves out%s).",
-                                 amount(s, s->hidden_bytes),
+                                 gos_situation_amount(s, s->hidden_bytes),
                                  s->device->own_bytes_known
                                      ? ""
                                      : "; or this process' own context and modules, for which 1 "
                                        "GiB was set aside"));
     gos_verdict_say(verdict, gos_wording(s->evidence, "This process holds %s of allocations.",
-                                         amount(s, s->tracked_bytes)));
+                                         gos_situation_amount(s, s->tracked_bytes)));
 }
 
 /* Nobody is told to set what is set; a single device that is visible may have brothers. */
@@ -196,7 +193,7 @@ static const char *unless_mapped(const struct gos_situation *s)
 {
     return s->imported_bytes
                ? gos_wording(s->evidence, " and not the owner of the %s that are mapped here (IPC)",
-                             amount(s, s->imported_bytes))
+                             gos_situation_amount(s, s->imported_bytes))
                : "";
 }
 
@@ -208,7 +205,7 @@ static void advise_neighbours(const struct gos_situation *s, struct gos_verdict 
                                                 "This process uses %s of that itself, mapped by "
                                                 "IPC: free it where it was made, once it is closed "
                                                 "here; do not end its owner.",
-                                                amount(s, s->imported_bytes)));
+                                                gos_situation_amount(s, s->imported_bytes)));
     else if (largest && largest->zombie)
         gos_verdict_advise(verdict, gos_wording(s->evidence,
                                                 "Reap pid %u: its parent has to wait for it, or "

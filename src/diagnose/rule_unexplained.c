@@ -2,23 +2,19 @@
 #include "rule.h"
 #include "wording.h"
 
-static const char *amount(const struct gos_situation *s, uint64_t bytes)
-{
-    return gos_wording_bytes(s->evidence, bytes);
-}
-
 static void say_device(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (!s->device) {
         gos_verdict_say(verdict, "The device could not be read.");
         return;
     }
-    gos_verdict_say(verdict,
-                    gos_wording(s->evidence, "The device has %s free of %s.",
-                                amount(s, s->free_bytes), amount(s, gos_situation_total_bytes(s))));
+    gos_verdict_say(verdict, gos_wording(s->evidence, "The device has %s free of %s.",
+                                         gos_situation_amount(s, s->free_bytes),
+                                         gos_situation_amount(s, gos_situation_total_bytes(s))));
     gos_verdict_say(verdict,
                     gos_wording(s->evidence, "This process holds %s; visible neighbours %s.",
-                                amount(s, s->ledger->own_bytes), amount(s, s->neighbours_bytes)));
+                                gos_situation_amount(s, s->ledger->own_bytes),
+                                gos_situation_amount(s, s->neighbours_bytes)));
 }
 
 static void say_host(const struct gos_situation *s, struct gos_verdict *verdict)
@@ -26,8 +22,8 @@ static void say_host(const struct gos_situation *s, struct gos_verdict *verdict)
     const struct gos_host_evidence *host = &s->evidence->host;
     if (host->memory_total_bytes)
         gos_verdict_say(verdict, gos_wording(s->evidence, "The host has %s available of %s.",
-                                             amount(s, host->memory_available_bytes),
-                                             amount(s, host->memory_total_bytes)));
+                                             gos_situation_amount(s, host->memory_available_bytes),
+                                             gos_situation_amount(s, host->memory_total_bytes)));
     if (host->map_count_limit)
         gos_verdict_say(verdict, gos_wording(s->evidence, "Memory mappings: %llu of %llu.",
                                              (unsigned long long)host->map_count,
@@ -40,15 +36,16 @@ static const char *summary_of(const struct gos_situation *s)
         return gos_wording(s->evidence,
                            "%s failed for %s; what was free then is not known, for the device was "
                            "looked at only when the process ended.",
-                           s->request->api, amount(s, s->asked_bytes));
+                           s->request->api, gos_situation_amount(s, s->asked_bytes));
     if (s->on_device && s->missing_bytes == 0 && s->asked_bytes)
         return gos_wording(s->evidence,
                            "%s failed for %s although %s are free now: it may have come back "
                            "since, or something other than memory was short.",
-                           s->request->api, amount(s, s->asked_bytes), amount(s, s->free_bytes));
+                           s->request->api, gos_situation_amount(s, s->asked_bytes),
+                           gos_situation_amount(s, s->free_bytes));
     if (s->asked_bytes)
         return gos_wording(s->evidence, "%s failed for %s, and nothing that was visible says why.",
-                           s->request->api, amount(s, s->asked_bytes));
+                           s->request->api, gos_situation_amount(s, s->asked_bytes));
     return gos_wording(s->evidence, "%s failed, and nothing that was visible says why.",
                        s->request->api);
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "advice.h"
-#include "framework.h"
 #include "holder.h"
 #include "rule.h"
 #include "saturate.h"
@@ -10,16 +9,6 @@
 
 /* Requests up to this size share a 2 MiB block with others. */
 #define SHARED_MOST_BYTES (1ull << 20)
-
-static bool is_short(const struct gos_situation *s)
-{
-    return s->on_device && s->missing_bytes > 0;
-}
-
-static const char *amount(const struct gos_situation *s, uint64_t bytes)
-{
-    return gos_wording_bytes(s->evidence, bytes);
-}
 
 /*
  * Pools without anything live give all of it back once the host has seen the
@@ -57,7 +46,8 @@ static void say_streams(const struct gos_situation *s, struct gos_verdict *verdi
 bool gos_rule_pending_free(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     uint64_t idle = s->idle_bytes + s->own_idle_bytes;
-    if (!is_short(s) || s->missing_bytes <= idle || s->missing_bytes > idle + s->pending_bytes)
+    if (!gos_situation_is_short(s) || s->missing_bytes <= idle ||
+        s->missing_bytes > idle + s->pending_bytes)
         return false;
     verdict->code = GOS_VERDICT_PENDING_FREE;
     verdict->confidence = surely_returns(s) ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
@@ -65,7 +55,7 @@ bool gos_rule_pending_free(const struct gos_situation *s, struct gos_verdict *ve
         gos_wording(s->evidence,
                     "%s were freed in stream order but are not back yet; with them the request "
                     "fits.",
-                    amount(s, s->pending_bytes));
+                    gos_situation_amount(s, s->pending_bytes));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_streams(s, verdict);
     gos_verdict_advise(verdict, "Synchronize the stream that frees (cudaStreamSynchronize) "
@@ -100,13 +90,14 @@ static void say_pool(const struct gos_situation *s, struct gos_verdict *verdict)
     gos_verdict_say(verdict,
                     gos_wording(s->evidence, "%s: %s reserved, %s in use.",
                                 pool->is_default ? "The device's default pool" : "A memory pool",
-                                amount(s, pool->reserved_bytes), amount(s, pool->used_bytes)));
+                                gos_situation_amount(s, pool->reserved_bytes),
+                                gos_situation_amount(s, pool->used_bytes)));
     if (pool->threshold_bytes)
         gos_verdict_say(verdict,
                         pool->threshold_bytes == UINT64_MAX
                             ? "Its release threshold has no limit: it keeps what it once had."
                             : gos_wording(s->evidence, "Its release threshold is %s.",
-                                          amount(s, pool->threshold_bytes)));
+                                          gos_situation_amount(s, pool->threshold_bytes)));
 }
 
 /*
@@ -123,19 +114,19 @@ static uint64_t givable_bytes(const struct gos_situation *s)
 
 bool gos_rule_pool_held(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!is_short(s) || s->missing_bytes > givable_bytes(s))
+    if (!gos_situation_is_short(s) || s->missing_bytes > givable_bytes(s))
         return false;
     verdict->code = GOS_VERDICT_CACHE_HELD;
     verdict->confidence = surely_returns(s) ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
     verdict->summary = gos_wording(
         s->evidence, "Memory pools of this process keep %s that nobody uses; %s could not get it.",
-        amount(s, s->idle_bytes), gos_situation_requester(s));
+        gos_situation_amount(s, s->idle_bytes), gos_situation_requester(s));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_pool(s, verdict);
     uint64_t graphs = gos_situation_line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
     if (graphs)
-        gos_verdict_say(
-            verdict, gos_wording(s->evidence, "%s of it is idle graph memory.", amount(s, graphs)));
+        gos_verdict_say(verdict, gos_wording(s->evidence, "%s of it is idle graph memory.",
+                                             gos_situation_amount(s, graphs)));
     gos_verdict_advise(verdict, "Give it back first: cudaMemPoolTrimTo(pool, 0) after a "
                                 "synchronization; cudaDeviceGraphMemTrim for graphs.");
     gos_verdict_advise(verdict, "Or lower the pool's release threshold "
@@ -152,7 +143,7 @@ static void say_pins(const struct gos_situation *s, struct gos_verdict *verdict)
             gos_wording(s->evidence, "%s pins %s with %s unused.",
                         words[0] ? words : "A site without a stack",
                         gos_wording_count(s->evidence, s->fragmentation->pins[i].blocks, "block"),
-                        amount(s, s->fragmentation->pins[i].stuck_bytes)));
+                        gos_situation_amount(s, s->fragmentation->pins[i].stuck_bytes)));
     }
 }
 
@@ -185,7 +176,7 @@ static enum gos_confidence confidence_in_blocks(const struct gos_situation *s)
 bool gos_rule_blocks_fragmented(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     bool small = s->asked_bytes > 0 && s->asked_bytes <= SHARED_MOST_BYTES;
-    if (!is_short(s) || small || s->stuck_bytes == 0 ||
+    if (!gos_situation_is_short(s) || small || s->stuck_bytes == 0 ||
         s->missing_bytes > gos_situation_unused_bytes(s))
         return false;
     verdict->code = GOS_VERDICT_FRAGMENTED;
@@ -194,7 +185,7 @@ bool gos_rule_blocks_fragmented(const struct gos_situation *s, struct gos_verdic
         gos_wording(s->evidence,
                     "%s of the device are unused, but lie in 2 MiB blocks that small allocations "
                     "keep; none is whole.",
-                    amount(s, s->stuck_bytes));
+                    gos_situation_amount(s, s->stuck_bytes));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     gos_verdict_say(
         verdict, gos_wording(s->evidence, "%s shared by small allocations, %llu at most half used.",
@@ -213,7 +204,7 @@ bool gos_rule_blocks_fragmented(const struct gos_situation *s, struct gos_verdic
 
 bool gos_rule_pool_fragmented(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!is_short(s) || s->own_idle_bytes == 0 ||
+    if (!gos_situation_is_short(s) || s->own_idle_bytes == 0 ||
         (s->missing_bytes > s->own_idle_bytes + s->idle_bytes &&
          s->asked_bytes > s->own_idle_bytes))
         return false;
@@ -221,7 +212,7 @@ bool gos_rule_pool_fragmented(const struct gos_situation *s, struct gos_verdict 
     verdict->confidence = GOS_CONFIDENCE_LIKELY;
     verdict->summary = gos_wording(
         s->evidence, "The pool has %s unused, which would be enough, but not in one piece.",
-        amount(s, s->own_idle_bytes));
+        gos_situation_amount(s, s->own_idle_bytes));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_pool(s, verdict);
     gos_verdict_advise(verdict, "Take long-lived and short-lived buffers from different pools.");
@@ -233,7 +224,7 @@ bool gos_rule_pool_fragmented(const struct gos_situation *s, struct gos_verdict 
 /* The same of pools that the request is not served from. */
 bool gos_rule_pool_pieces(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!is_short(s) || s->missing_bytes > s->idle_bytes)
+    if (!gos_situation_is_short(s) || s->missing_bytes > s->idle_bytes)
         return false;
     verdict->code = GOS_VERDICT_FRAGMENTED;
     verdict->confidence = GOS_CONFIDENCE_LIKELY;
@@ -241,7 +232,7 @@ bool gos_rule_pool_pieces(const struct gos_situation *s, struct gos_verdict *ver
         s->evidence,
         "Memory pools of this process have %s unused between live buffers; the driver takes back "
         "whole chunks only.",
-        amount(s, s->idle_bytes));
+        gos_situation_amount(s, s->idle_bytes));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_pool(s, verdict);
     gos_verdict_advise(verdict, "Take long-lived and short-lived buffers from different pools, so "
@@ -260,8 +251,8 @@ bool gos_rule_cache_opaque(const struct gos_situation *s, struct gos_verdict *ve
     uint64_t held = 0;
     const char *cache = gos_situation_cache(s, &held);
     bool for_itself = s->asked_bytes > 0 && strcmp(cache, s->requester) == 0;
-    if (!is_short(s) || !cache[0] || for_itself || held < s->missing_bytes ||
-        gos_framework_find(s->evidence, cache, (uint32_t)s->device->ordinal))
+    if (!gos_situation_is_short(s) || !cache[0] || for_itself || held < s->missing_bytes ||
+        gos_framework_word(s, cache))
         return false;
     verdict->code = GOS_VERDICT_CACHE_HELD;
     verdict->confidence = GOS_CONFIDENCE_POSSIBLE;
@@ -271,7 +262,7 @@ bool gos_rule_cache_opaque(const struct gos_situation *s, struct gos_verdict *ve
         s->evidence,
         "%s keeps up to %s that it may not use, and gives none of it back by itself when %s "
         "needs memory.",
-        cache, amount(s, held),
+        cache, gos_situation_amount(s, held),
         strcmp(cache, s->requester) == 0 ? "a kernel or library" : gos_situation_requester(s));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     gos_verdict_say(verdict,

@@ -141,6 +141,11 @@ uint64_t gos_situation_short_bytes(const struct gos_situation *s)
                                           : s->cost_bytes - s->free_bytes;
 }
 
+const char *gos_situation_amount(const struct gos_situation *s, uint64_t bytes)
+{
+    return gos_wording_bytes(s->evidence, bytes);
+}
+
 const char *gos_situation_arithmetic(const struct gos_situation *s)
 {
     const char *free_words = gos_wording_bytes(s->evidence, s->free_bytes);

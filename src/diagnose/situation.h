@@ -84,6 +84,12 @@ uint64_t gos_situation_unused_bytes(const struct gos_situation *situation);
 /* The caching library with most live bytes on the device, "" none; *bytes: what it holds. */
 const char *gos_situation_cache(const struct gos_situation *situation, uint64_t *bytes);
 
+/* A device's memory was asked for, and too little of it was free. */
+static inline bool gos_situation_is_short(const struct gos_situation *s)
+{
+    return s->on_device && s->missing_bytes > 0;
+}
+
 /* What that line of the device's ledger has. */
 static inline uint64_t gos_situation_line_bytes(const struct gos_situation *s,
                                                 enum gos_ledger_line line)
@@ -96,6 +102,9 @@ static inline uint64_t gos_situation_line_bytes(const struct gos_situation *s,
  * much was free, what whole 2 MiB blocks take less free.  Only when strict.
  */
 uint64_t gos_situation_short_bytes(const struct gos_situation *s);
+
+/* "4.00 GiB"; an amount as people read it. */
+const char *gos_situation_amount(const struct gos_situation *situation, uint64_t bytes);
 
 /* "4.00 GiB asked, 0.50 GiB free: short by 3.50 GiB." */
 const char *gos_situation_arithmetic(const struct gos_situation *situation);

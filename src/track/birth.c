@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "../base/hot.h"
 #include "../base/clock.h"
+#include "../base/hot.h"
 #include "../base/os.h"
 #include "../base/thread.h"
 #include "registry.h"
