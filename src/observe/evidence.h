@@ -31,12 +31,12 @@ enum gos_refusal {
 /* The call that failed. */
 struct gos_request {
     const char *api;    /* what the programmer called: "cudaMalloc", "cuMemAlloc_v2" */
-    const char *entry;  /* the driver's symbol */
+    const char *entry;  /* the driver's symbol; NULL: no call of CUDA failed, see is_word */
     enum gos_kind kind; /* GOS_KIND_NONE: not an allocation (launch, module load): watched */
     bool bytes_known;
     uint64_t bytes;
     int device; /* ordinal; -1 for host memory or unknown */
-    int result; /* CUresult of the first attempt */
+    int result; /* CUresult of the first attempt; 0 where no call of CUDA failed */
     uint64_t stream;
     uint64_t pool; /* of a stream-ordered request, else 0 */
     enum gos_capture_state capture;
@@ -48,6 +48,15 @@ struct gos_request {
     uint32_t attempts; /* times the driver was asked so far */
     enum gos_refusal refusal;
     bool caller_retries; /* the requester is known to retry by itself */
+    /*
+     * A framework's own word that it has given up ("torch", "jax"; api is that
+     * name): bytes is what the program asked the framework for, driver_bytes
+     * what the framework last asked the driver for (a segment, a handle), 0
+     * where no call of CUDA failed.
+     */
+    bool is_word;
+    uint64_t driver_bytes;
+    uint32_t trials; /* refusals of the same story before this one */
 };
 
 /*
