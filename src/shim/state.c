@@ -34,6 +34,7 @@
 /* glibc's; pthread_atfork and atexit are thin wrappers of these in libc_nonshared. */
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 int __cxa_atexit(void (*function)(void *), void *arg, void *dso);
+int __cxa_at_quick_exit(void (*function)(void *), void *dso);
 extern void *__dso_handle;
 
 GOS_READ_MOSTLY _Atomic int gos_shim_mode_now = GOS_SHIM_UNSTARTED;
@@ -182,5 +183,6 @@ void gos_shim_start(void)
     open_helpers();
     gos_rehearsal_open();
     __cxa_atexit(end, NULL, &__dso_handle);
+    __cxa_at_quick_exit(end, &__dso_handle);
     gos_log(GOS_LOG_INFO, "watching; stacks by %s", gos_unwind_name());
 }
