@@ -302,14 +302,16 @@ static int store_anew(struct own *draft, const struct gos_draft_words *words, un
     return 0;
 }
 
-/* One that has its file is better. */
+/* The first, but one that has its file is better; 0: none. */
 static unsigned unused(void)
 {
     unsigned found = 0;
 
-    for (unsigned i = DRAFT_MAX; i > 0; i--)
-        if (!own[i - 1].is_in_use && (!found || own[i - 1].header))
+    for (unsigned i = 1; i <= DRAFT_MAX; i++) {
+        const struct own *draft = &own[i - 1];
+        if (!draft->is_in_use && (!found || (draft->header && !own[found - 1].header)))
             found = i;
+    }
     return found;
 }
 
