@@ -219,6 +219,7 @@ static void load_facts(struct gos_loaded *loaded, const json_t *root)
     loaded->document.report = report;
     loaded->document.version = gos_value_text(root, "version");
     evidence->wall_ns = gos_value_number(root, "wall_ns", 0);
+    loaded->document.found_wall_ns = gos_value_number(root, "found_wall_ns", 0);
     evidence->device_count = (uint32_t)gos_value_number(root, "device_count", 0);
     evidence->incomplete_count = load_strings(
         evidence->incomplete, sizeof evidence->incomplete / sizeof evidence->incomplete[0],

@@ -45,6 +45,10 @@ static void emit_identity(const struct gos_document *document, struct gos_emitte
     gos_emitter_string(emitter, GOS_FIELD("kind", NULL), gos_report_kind_code(report->kind));
     gos_emitter_string(emitter, GOS_FIELD("outcome", NULL), gos_outcome_code(report->outcome));
     gos_emitter_time(emitter, GOS_FIELD("wall_ns", NULL), evidence->wall_ns);
+    if (document->found_wall_ns)
+        gos_emitter_time(emitter, GOS_FIELD("found_wall_ns", NULL), document->found_wall_ns);
+    else
+        gos_emitter_null(emitter, GOS_FIELD("found_wall_ns", NULL));
 }
 
 static void emit_telling(const struct gos_document *document, struct gos_emitter *emitter)

@@ -77,6 +77,7 @@ static void add_title(struct gos_screen *screen, const struct gos_document *docu
         put_number_piece(&line, "rank", evidence->rank, evidence->world);
     put_number_piece(&line, "pid", evidence->pid, 0);
     gos_screen_line(screen, MUST, buffer);
+    gos_screen_standing(screen, document, MUST);
     gos_screen_gap(screen, SPACE + 1);
 }
 

@@ -181,6 +181,7 @@ void gos_shim_start(void)
     gos_reserve_start();
     gos_entrypoint_bind();
     open_helpers();
+    gos_report_drafts_adopt();
     gos_rehearsal_open();
     __cxa_atexit(end, NULL, &__dso_handle);
     __cxa_at_quick_exit(end, &__dso_handle);
