@@ -506,6 +506,7 @@ void gos_report_drafts_end(void)
     gos_lock_acquire(&state.lock);
     gos_draft_end();
     gos_lock_release(&state.lock);
+}
 
 void gos_report_inherit(struct gos_report *report, const struct gos_report *earlier)
 {
@@ -515,5 +516,4 @@ void gos_report_inherit(struct gos_report *report, const struct gos_report *earl
     report->newest = true;
     memcpy(report->text_path, earlier->text_path, sizeof report->text_path);
     memcpy(report->json_path, earlier->json_path, sizeof report->json_path);
-}
 }
