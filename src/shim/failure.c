@@ -29,6 +29,7 @@
 #include "place.h"
 #include "stack_room.h"
 #include "turn.h"
+#include "word.h"
 
 /* From the first failure of a call to its report, and on until its episode ends. */
 struct gos_failure {
@@ -428,6 +429,12 @@ static void tell_at_exit(const struct gos_request *request, struct gos_evidence 
     write_report(failure, GOS_OUTCOME_FAILED);
     gos_notice(&failure->report, false);
     gos_failure_free(failure);
+}
+
+/* Not told yet. */
+void gos_failure_word(const struct gos_word *word)
+{
+    (void)word;
 }
 
 int gos_failure_snapshot(const char *path_prefix)

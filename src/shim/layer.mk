@@ -39,6 +39,7 @@ shim_sources := \
     rehearsal.c \
     stack_room.c \
     state.c \
+    torch_word.c \
     turn.c \
     watched.c \
     wrapper.c
