@@ -18,7 +18,11 @@ static bool ends_with_name(const char *path, const char *name)
     return *at == *name;
 }
 
-uintptr_t gos_listed_symbol(const char *library, const char *name)
+/*
+ * The list has no lock.  It is read once or twice, when the process starts or
+ * soon after, and the C library stands near its head.
+ */
+static uintptr_t find_in(const char *library, const char *name)
 {
     for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next) {
         struct gos_elf_image image;
@@ -31,13 +35,9 @@ uintptr_t gos_listed_symbol(const char *library, const char *name)
     return 0;
 }
 
-/*
- * The list is read once or twice, when the process starts or soon after, and the
- * C library stands near its head.
- */
 uintptr_t gos_libc_symbol(const char *name)
 {
-    uintptr_t found = gos_listed_symbol("libc.so.6", name);
+    uintptr_t found = find_in("libc.so.6", name);
 
-    return found ? found : gos_listed_symbol("libdl.so.2", name);
+    return found ? found : find_in("libdl.so.2", name);
 }

@@ -17,11 +17,4 @@
  */
 uintptr_t gos_libc_symbol(const char *name);
 
-/*
- * Likewise, that of the first loaded library with this file name.  The list has
- * no lock: for where the loader must not be asked (a forked child), not for while
- * other threads load and unload.
- */
-uintptr_t gos_listed_symbol(const char *library, const char *name);
-
 #endif

@@ -1,15 +1,17 @@
 #include "torch_word.h"
 
 #include <errno.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "../base/elf_image.h"
 #include "../base/hot.h"
-#include "../base/libc_symbol.h"
 #include "../base/loss.h"
-#include "../base/module.h"
 #include "../base/phdr_walk.h"
+#include "../base/readable.h"
+#include "../base/text.h"
 #include "../base/thread.h"
 #include "../track/registry.h"
 #include "place.h"
@@ -42,7 +44,7 @@ static void (*const wrappers[WORD_COUNT])(void) = {
 /* --- the real function ------------------------------------------------------------------------ */
 
 /*
- * Where calls from one return address, or one module, go.  The three words are
+ * Where calls from one return address, or one object, go.  The three words are
  * written without a lock: `check` fits only the two that were written with it,
  * so what two writers mixed up is no answer.
  */
@@ -86,7 +88,7 @@ static inline void *recall(uint64_t key, uint64_t stamp)
     uint64_t real = atomic_load_explicit(&slot->real, memory_order_relaxed);
     uint64_t then = atomic_load_explicit(&slot->stamp, memory_order_relaxed);
 
-    return then == stamp && stamp && (check ^ real ^ then) == key ? (void *)(uintptr_t)real : NULL;
+    return then == stamp && (check ^ real ^ then) == key ? (void *)(uintptr_t)real : NULL;
 }
 
 static void remember(uint64_t key, void *real, uint64_t stamp)
@@ -115,105 +117,156 @@ void gos_torch_reset_after_fork(void)
     atomic_store(&unloads_ended, atomic_load(&unloads_begun));
 }
 
-struct wanted {
-    const struct gos_module *caller; /* NULL: unknown */
-    const struct gos_module *self;
-    const char *symbol;
-    uintptr_t address;
+/* One loaded object, as the loader lists it. */
+struct object {
+    const char *path;
+    uintptr_t base;
+    const ElfW(Dyn) * dynamic;
 };
 
-static bool has_symbol(const struct gos_module *module, struct wanted *wanted)
+struct search {
+    enum word word;
+    uintptr_t caller;
+    struct object callers; /* the object that the call comes from */
+    int nearness;          /* of what was found; 0: nothing */
+    uintptr_t found;
+};
+
+typedef void visit_object(struct search *search, const struct object *object);
+
+/* An object's addresses are all above its base, and none of another's lies between. */
+static void find_caller(struct search *search, const struct object *object)
 {
-    wanted->address = gos_module_symbol(module, wanted->symbol);
-    return wanted->address != 0;
+    if (object->base <= search->caller && object->base >= search->callers.base)
+        search->callers = *object;
 }
 
-static bool is_callers_own(const struct gos_module *module, void *arg)
+static bool is_needed(const struct object *user, const char *library)
 {
-    struct wanted *wanted = arg;
+    struct gos_elf_image image;
 
-    return module == wanted->caller && has_symbol(module, wanted);
+    if (!gos_elf_image_make(user->base, user->dynamic, &image))
+        return false;
+    for (const ElfW(Dyn) *entry = user->dynamic; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_NEEDED &&
+            strcmp(gos_elf_string(&image, entry->d_un.d_val), library) == 0)
+            return true;
+    return false;
 }
 
-static bool is_beside_caller(const struct gos_module *module, void *arg)
+static bool is_same_folder(const char *one, const char *other)
 {
-    struct wanted *wanted = arg;
-    size_t folder = (size_t)(module->name - module->path);
+    size_t folder = (size_t)(gos_text_base_name(one) - one);
 
-    return wanted->caller && folder > 0 && module != wanted->self &&
-           (size_t)(wanted->caller->name - wanted->caller->path) == folder &&
-           memcmp(wanted->caller->path, module->path, folder) == 0 && has_symbol(module, wanted);
+    return folder == (size_t)(gos_text_base_name(other) - other) && memcmp(one, other, folder) == 0;
 }
 
-static bool is_libc10(const struct gos_module *module, void *arg)
+/* Torch may be part of the caller, or of a library with a name of its own. */
+static int nearness_of(const struct object *callers, const struct object *object)
 {
-    return strcmp(module->name, "libc10.so") == 0 && has_symbol(module, arg);
+    const char *name = gos_text_base_name(object->path);
+
+    if (object->base == callers->base)
+        return 16;
+    return 1 + (is_needed(callers, name) ? 8 : 0) +
+           (is_same_folder(callers->path, object->path) ? 4 : 0) +
+           (strcmp(name, "libc10.so") == 0 ? 2 : 0);
 }
 
-/* torch as part of another library. */
-static bool is_any_other(const struct gos_module *module, void *arg)
+static void find_nearest(struct search *search, const struct object *object)
 {
-    struct wanted *wanted = arg;
+    struct gos_elf_image image;
+    uintptr_t address = gos_elf_image_make(object->base, object->dynamic, &image)
+                            ? gos_elf_symbol(&image, names[search->word])
+                            : 0;
 
-    return module != wanted->self && has_symbol(module, wanted);
+    if (!address || address == (uintptr_t)wrappers[search->word])
+        return;
+    int nearness = nearness_of(&search->callers, object);
+    if (nearness <= search->nearness)
+        return;
+    search->nearness = nearness;
+    search->found = address;
 }
 
-static void *search(const struct gos_module *caller, enum word word)
-{
-    static bool (*const nearest_first[])(const struct gos_module *, void *) = {
-        is_callers_own, is_beside_caller, is_libc10, is_any_other};
-    struct wanted wanted = {
-        .caller = caller, .self = gos_module_of((uintptr_t)names), .symbol = names[word]};
+struct walk {
+    struct search *search;
+    visit_object *visit;
+};
 
-    for (size_t i = 0; i < sizeof nearest_first / sizeof *nearest_first && !wanted.address; i++)
-        gos_module_search(nearest_first[i], &wanted);
-    return (void *)wanted.address;
+static int visit_walked(struct dl_phdr_info *info, size_t info_bytes, void *arg)
+{
+    const struct walk *walk = arg;
+    struct object object = {.path = info->dlpi_name, .base = info->dlpi_addr};
+
+    (void)info_bytes;
+    for (ElfW(Half) i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            object.dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    walk->visit(walk->search, &object);
+    return 0;
 }
 
-/* A program without torch that calls the name all the same. */
+/*
+ * As the list stands; an object that a thread was about to unload when the process
+ * forked may be on it still, though its memory is gone.
+ */
+static void visit_listed(struct search *search, visit_object *visit)
+{
+    for (const struct link_map *listed = _r_debug.r_map; listed; listed = listed->l_next) {
+        bool is_there = gos_is_readable((uintptr_t)listed->l_ld);
+
+        visit(search, &(struct object){.path = listed->l_name,
+                                       .base = listed->l_addr,
+                                       .dynamic = is_there ? listed->l_ld : NULL});
+    }
+}
+
+/*
+ * A forked child does not ask the loader, and a signal handler may have come upon
+ * this thread in the middle of asking.
+ */
+static void visit_all(struct search *search, visit_object *visit)
+{
+    if (gos_thread.depth == 1 && !gos_phdr_is_stopped())
+        gos_phdr_walk(visit_walked, &(struct walk){search, visit});
+    else
+        visit_listed(search, visit);
+}
+
+/* What a program without torch calls all the same. */
 static void nothing(void)
 {
 }
 
-static void *found_or_nothing(void *found)
-{
-    if (found)
-        return found;
-    gos_loss_count(GOS_LOSS_WORD);
-    return (void *)nothing;
-}
-
 static void *look_up(enum word word, const void *caller, uint64_t stamp)
 {
-    gos_module_refresh();
-    const struct gos_module *module = gos_module_of((uintptr_t)caller);
-    uint64_t key = key_of(module ? module->index : GOS_MODULE_MAX, word);
-    void *real = recall(key, stamp);
+    struct search search = {.word = word, .caller = (uintptr_t)caller, .callers = {.path = ""}};
 
-    if (!real && !gos_phdr_is_stopped()) {
-        real = found_or_nothing(search(module, word));
-        if (stamp)
-            remember(key, real, stamp);
-    }
+    visit_all(&search, find_caller);
+    void *real = recall(key_of(search.callers.base, word), stamp);
+    if (real)
+        return real;
+    visit_all(&search, find_nearest);
+    if (!search.found)
+        gos_loss_count(GOS_LOSS_WORD);
+    real = search.found ? (void *)search.found : (void *)nothing;
+    if (stamp)
+        remember(key_of(search.callers.base, word), real, stamp);
     return real;
 }
 
-/*
- * A forked child does not ask the loader, and a signal handler may have come
- * upon this thread in the middle of asking: there its list is read as it is.
- */
 static __attribute__((cold, noinline)) void *find_real(enum word word, const void *caller)
 {
     int saved = errno;
 
     gos_shim_notice_fork();
+    gos_thread.depth++;
     uint64_t stamp = stamp_now();
-    void *real = gos_thread.depth++ == 0 ? look_up(word, caller, stamp) : NULL;
-    gos_thread.depth--;
-    if (!real)
-        real = found_or_nothing((void *)gos_listed_symbol("libc10.so", names[word]));
+    void *real = look_up(word, caller, stamp);
     if (stamp)
         remember(key_of((uintptr_t)caller, word), real, stamp);
+    gos_thread.depth--;
     errno = saved;
     return real;
 }

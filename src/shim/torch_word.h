@@ -2,10 +2,10 @@
  * torch's own word (torch_word.def) on its way through us: what it says is
  * noted, then its real function runs as if we were not there.
  *
- * The real function is the caller's own, or that of the library beside it (two
- * torches in one process each get theirs), found in the loaded library's own
- * symbols.  Another preload library that defines the same names is passed by:
- * what torch tells is for its profiler.
+ * The real function is the caller's own, or that of the library that it needs
+ * or that lies beside it (two torches in one process each get theirs), found in
+ * the loaded library's own symbols.  Another preload library that defines the same names is passed
+ * by: what torch tells is for its profiler.
  */
 #ifndef GOS_SHIM_TORCH_WORD_H
 #define GOS_SHIM_TORCH_WORD_H
