@@ -30,6 +30,7 @@
 #include "../track/vmm.h"
 #include "failure.h"
 #include "rehearsal.h"
+#include "torch_word.h"
 
 /* glibc's; pthread_atfork and atexit are thin wrappers of these in libc_nonshared. */
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
@@ -93,6 +94,7 @@ static void start_afresh_in_child(void)
     gos_report_reset_after_fork();
     gos_failure_reset_after_fork();
     gos_rehearsal_reset_after_fork();
+    gos_torch_reset_after_fork();
 }
 
 _Atomic bool gos_shim_watches_fork;

@@ -315,8 +315,3 @@ void gos_story_reset_after_fork(void)
     gos_kept_reset_after_fork();
     gos_story_open = 0;
 }
-
-bool gos_word_can_come(void)
-{
-    return false;
-}
