@@ -13,6 +13,7 @@
 #include "../../src/base/thread.h"
 #include "../../src/shim/place.h"
 #include "../../src/shim/state.h"
+#include "../../src/shim/story.h"
 #include "../../src/shim/torch_word.h"
 
 /* As torch calls them, with what a register may hold beside the two bytes. */
@@ -42,6 +43,14 @@ const struct gos_place *gos_place_of_context(void)
 {
     static const struct gos_place place = {.device = 3};
     return &place;
+}
+
+__thread uint32_t gos_story_open __attribute__((tls_model("initial-exec")));
+static uint64_t block_amid_story;
+
+void gos_story_block(uint64_t bytes)
+{
+    block_amid_story = bytes;
 }
 
 static struct gos_word heard;
@@ -77,6 +86,20 @@ static void refusal_is_told_with_torchs_numbers(void **state)
     assert_int_equal(heard.allocated_bytes, 100 * GIB);
     assert_int_equal(heard.reserved_bytes, 120 * GIB);
     assert_int_equal(heard.device, 2);
+}
+
+static void only_blocks_handed_out_amid_a_story_answer_it(void **state)
+{
+    (void)state;
+    block_amid_story = 0;
+    tell_block(NULL, 512, 0, 0, DEVICE(CUDA, 0));
+    gos_story_open = 1;
+    tell_block(NULL, -512, 0, 0, DEVICE(CUDA, 0));
+    tell_block(NULL, 512, 0, 0, DEVICE(HOST, 0));
+    assert_int_equal(block_amid_story, 0);
+    tell_block(NULL, 1024, 0, 0, DEVICE(CUDA, 0));
+    gos_story_open = 0;
+    assert_int_equal(block_amid_story, 1024);
 }
 
 static void refusal_of_torch_1_13_is_told_alike(void **state)
@@ -210,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(word_can_come_once_a_block_of_cuda_was_told, start),
         cmocka_unit_test_setup(refusal_is_told_with_torchs_numbers, start),
+        cmocka_unit_test_setup(only_blocks_handed_out_amid_a_story_answer_it, start),
         cmocka_unit_test_setup(refusal_of_torch_1_13_is_told_alike, start),
         cmocka_unit_test_setup(absurd_size_is_passed_as_it_is, start),
         cmocka_unit_test_setup(refusal_without_an_index_is_the_current_devices, start),
