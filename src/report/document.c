@@ -154,14 +154,19 @@ static void emit_request_size(const struct gos_request *request, struct gos_emit
 
 static void emit_request_call(const struct gos_request *request, struct gos_emitter *emitter)
 {
-    gos_emitter_string(emitter, GOS_FIELD("api", "call"), request->api);
-    gos_emitter_string(emitter, GOS_FIELD("entry", "driver function"), request->entry);
+    const bool was_called = request->entry != NULL;
+    gos_emitter_string(emitter, GOS_FIELD("api", was_called ? "call" : "refused by"), request->api);
+    gos_emitter_string(emitter, GOS_FIELD("entry", was_called ? "driver function" : NULL),
+                       request->entry);
     gos_emitter_string(emitter, GOS_FIELD("kind", "kind"), gos_kind_code(request->kind));
     emit_request_size(request, emitter);
     gos_emitter_signed(emitter, GOS_FIELD("device", "device"), request->device);
-    gos_emitter_signed(emitter, GOS_FIELD("result", "result"), request->result);
-    gos_emitter_string(emitter, GOS_FIELD("result_name", "result by name"),
-                       gos_cuda_error_name(request->result));
+    if (was_called)
+        gos_emitter_signed(emitter, GOS_FIELD("result", "result"), request->result);
+    else
+        gos_emitter_null(emitter, GOS_FIELD("result", NULL));
+    gos_emitter_string(emitter, GOS_FIELD("result_name", was_called ? "result by name" : NULL),
+                       was_called ? gos_cuda_error_name(request->result) : NULL);
 }
 
 static void emit_request_place(const struct gos_request *request, const struct gos_module *module,

@@ -32,6 +32,9 @@ void gos_failure_free(struct gos_failure *failure); /* NULL is fine */
 /* A snapshot report now; path_prefix NULL: as failure reports are named.  0 or -errno. */
 int gos_failure_snapshot(const char *path_prefix);
 
+/* An exception ends the program, or a thread: on its thread, with the GIL. */
+void gos_failure_python_ends(void);
+
 /* The process ends: what was deferred is told; the exit report if asked for. */
 void gos_failure_at_exit(void);
 
