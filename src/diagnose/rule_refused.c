@@ -183,7 +183,8 @@ static void tell_arena(const struct gos_situation *s,
     gos_verdict_say_lines(s, verdict);
     say_programs(s, verdict);
     gos_framework_say(s, framework, verdict);
-    say_outside(s, framework, verdict);
+    if (verdict->code != GOS_VERDICT_REQUEST_TOO_LARGE)
+        say_outside(s, framework, verdict);
     gos_verdict_advise(verdict, "Keep less alive: drop references, donate arguments "
                                 "(donate_argnums), jax.checkpoint, smaller batches.");
     gos_verdict_advise(verdict, "Or spread it: shard over more devices.");

@@ -17,18 +17,19 @@ static __thread bool is_looking __attribute__((tls_model("initial-exec")));
 
 enum sort { OTHER, PROGRAM_ENDS, UNRAISABLE, ATTRIBUTE_READ, FILE_OPENED };
 
-/* In most events the first character or the fifth differs. */
+/* A few characters tell most events apart. */
 static inline enum sort sort_of(const char *event)
 {
-    if (event[0] == 's') {
-        if (strcmp(event, "sys.excepthook") == 0)
+    if (event[0] == 's' && event[1] == 'y' && event[2] == 's' && event[3] == '.') {
+        if (event[4] == 'e' && strcmp(event, "sys.excepthook") == 0)
             return PROGRAM_ENDS;
-        return strcmp(event, "sys.unraisablehook") == 0 ? UNRAISABLE : OTHER;
-    }
-    if (event[0] == 'o') {
-        if (strcmp(event, "object.__getattr__") == 0)
+        if (event[4] == 'u' && strcmp(event, "sys.unraisablehook") == 0)
+            return UNRAISABLE;
+    } else if (event[0] == 'o') {
+        if (event[1] == 'b' && strcmp(event, "object.__getattr__") == 0)
             return ATTRIBUTE_READ;
-        return strcmp(event, "open") == 0 ? FILE_OPENED : OTHER;
+        if (event[1] == 'p' && strcmp(event, "open") == 0)
+            return FILE_OPENED;
     }
     return OTHER;
 }

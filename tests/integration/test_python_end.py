@@ -132,6 +132,18 @@ def test_exception_after_a_driver_call_that_failed_is_left_to_that_call(ends):
     assert ends("cupy_driver").files == []
 
 
+def test_driver_call_that_was_put_off_becomes_the_report_with_jaxs_lines(ends):
+    run = ends("arena_cannot_grow", env={"STUBS": str(PROGRAMS)})
+    assert "outcome: -1" in run.stdout
+    ours = [report for report in run.reports if report.json["request"]["api"] == "jax"]
+    assert len(ours) == 1, run.stderr
+    request = ours[0].json["request"]
+    assert (request["entry"], request["result"]) == ("cuMemAlloc_v2", 2)
+    assert request["bytes"] == 3 * GIB
+    assert ours[0].code == "exhausted-by-process"
+    assert "train.py:12 load holds 8.00 GiB in 8 arrays." in ours[0].json["verdict"]["evidence"]
+
+
 def test_report_is_shown_as_it_was_written(ends, tmp_path):
     report = ends("uncaught").report
     shown = subprocess.run([BUILD / "gpuoomshim", "show", report.path], stdout=subprocess.PIPE,

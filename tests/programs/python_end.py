@@ -5,6 +5,7 @@
 In every situation the arena is full; how the program takes that differs.
 """
 import _thread
+import ctypes
 import os
 import sys
 import threading
@@ -108,6 +109,20 @@ def handled_then_fatal():
         except RuntimeError:
             pass
     step(boundary=True)
+
+
+def arena_cannot_grow():
+    """Without preallocation the driver refuses XLA, again and again; then JAX gives up."""
+    start_jax()
+    import python_device
+    cuda, memory = python_device.cuda, ctypes.c_uint64()
+    for size in (GIB, 1 << 21):
+        while cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(size)) == 0:
+            pass
+    xla = ctypes.CDLL(os.path.join(os.environ["STUBS"], "xla_extension.so"))
+    print("outcome:", xla.stub_xla_take(ctypes.cast(cuda.cuMemAlloc_v2, ctypes.c_void_p),
+                                        ctypes.byref(memory), ctypes.c_size_t(2 * GIB)), flush=True)
+    step()
 
 
 def system_exit():
