@@ -85,9 +85,10 @@ def test_end_that_is_no_refusal_of_device_memory_leaves_no_report(ends, situatio
     assert run.files == [] and run.lines_of_shim == []
 
 
-def test_server_that_handles_its_refusals_writes_one_report(ends):
-    run = ends("handled")
-    assert run.code == 0
+@each_python
+def test_server_that_handles_its_refusals_writes_one_report_and_none_is_kept(ends, version):
+    run = ends("handled", version=version)
+    assert run.code == 0 and run.stdout.count("outcome: let go of True") == 5
     assert run.report.json["request"]["bytes"] == 3 * GIB
 
 

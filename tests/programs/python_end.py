@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 
 GIB = 1 << 30
 SITUATION, WORDS = sys.argv[1], sys.argv[2:]
@@ -99,6 +100,9 @@ def handled():
             step(boundary=True)
         except RuntimeError as error:
             print("outcome: refused", str(error)[:18], flush=True)
+            kept = weakref.ref(error), weakref.ref(error.__traceback__.tb_next.tb_frame.f_code)
+            references = sys.getrefcount(kept[1]())
+        print("outcome: let go of", kept[0]() is None, references, flush=True)
 
 
 def handled_then_fatal():
