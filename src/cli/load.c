@@ -62,10 +62,18 @@ static void load_verdict(struct gos_loaded *loaded, const json_t *from)
     loaded->diagnosis.device = (int)gos_value_signed(from, "device", -1);
 }
 
+/* Then the request is that framework's own word. */
+static bool is_framework(const char *api)
+{
+    return api &&
+           (strcmp(api, "torch") == 0 || strcmp(api, "cupy") == 0 || strcmp(api, "jax") == 0);
+}
+
 static void load_request(struct gos_request *request, const json_t *from)
 {
     request->api = gos_value_string(from, "api");
     request->entry = gos_value_string(from, "entry");
+    request->is_word = is_framework(request->api);
     request->kind = gos_value_word(from, "kind", gos_kind_code, GOS_KIND_COUNT, GOS_KIND_NONE);
     request->bytes_known = gos_value_has(from, "bytes");
     request->bytes = gos_value_number(from, "bytes", 0);

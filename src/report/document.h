@@ -59,6 +59,7 @@ const char *gos_report_kind_code(enum gos_report_kind kind);
 const char *gos_outcome_code(enum gos_outcome outcome); /* NULL: none */
 const char *gos_relation_code(enum gos_relation relation);
 const char *gos_capture_code(enum gos_capture_state state);
+const char *gos_part_code(enum gos_framework_part part);
 const char *gos_setting_state_code(enum gos_setting_state state);
 
 /* The parts, one for each room of the house. */
