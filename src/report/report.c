@@ -24,10 +24,10 @@
 #define SCREEN_BYTES 4096
 
 /*
- * A draft is put down beside failures that come by the thousand: no symbols, and
- * the stacks of so many sites.  What a slot cannot hold is tried without them.
+ * Drafts are put down at failures that come by the thousand: no symbols, and the
+ * stacks of so few sites.  What a slot cannot hold is tried without them.
  */
-static const size_t draft_stacks[] = {16, 0};
+static const size_t draft_stacks[] = {6, 0};
 
 /* Files whose report is a failure's. */
 struct files {
@@ -335,6 +335,7 @@ static int put_draft_with(struct gos_report *report, size_t stack_max)
     gos_scratch_rewind(&state.scratch);
     open_document(&document, report, &state.scratch, (struct extent){.stack_max = stack_max});
     document.standing = GOS_STANDING_DRAFT;
+    document.is_brief = true;
     emit(&text, &document, GOS_FORM_TEXT);
     emit(&json, &document, GOS_FORM_JSON);
     if (text.error < 0 || json.error < 0)
