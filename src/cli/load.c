@@ -131,6 +131,12 @@ static void load_telling(struct gos_evidence *evidence, const json_t *from)
     evidence->is_of_telling = memory_of && strcmp(memory_of, "exit") == 0;
 }
 
+static void load_left_out(struct gos_document *document, const json_t *from)
+{
+    document->left_out.count = gos_value_number(from, "count", 0);
+    document->left_out.live_bytes = gos_value_number(from, "live_bytes", 0);
+}
+
 /* --- process and tracking --- */
 
 static void load_process(struct gos_evidence *evidence, const json_t *from)
@@ -238,6 +244,7 @@ static void load_facts(struct gos_loaded *loaded, const json_t *root)
     load_rehearsal(evidence, json_object_get(root, "rehearsal"));
     load_telling(evidence, json_object_get(root, "told_at_exit"));
     load_steps(report, json_object_get(root, "recovery"));
+    load_left_out(&loaded->document, json_object_get(root, "sites_left_out"));
     load_process(evidence, json_object_get(root, "process"));
     load_tracking(loaded, json_object_get(root, "tracking"));
 }

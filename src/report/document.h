@@ -38,6 +38,11 @@ struct gos_document {
     struct gos_health health;
     const char *version; /* of the shim that saw it */
     bool complete;       /* text: every site and every frame */
+    bool is_brief;       /* a draft, made in a fraction of a millisecond: the newest and largest */
+    struct {
+        size_t count;
+        uint64_t live_bytes;
+    } left_out; /* smaller sites, which the file that it was read from does not list */
     enum gos_standing standing;
     uint64_t found_wall_ns; /* when another process made a report of the draft; 0: was none */
 };

@@ -31,8 +31,8 @@ struct gos_report {
      * newest report of this process; GPUOOMSHIM_REPORT_MAX does not silence it.
      */
     bool newest;
-    unsigned draft;   /* which of the process' drafts is its; 0: none */
-    uint32_t telling; /* kept by gos_report_write: which of the process' reports it is */
+    unsigned draft;  /* which of the process' drafts is its; 0: none */
+    uint32_t serial; /* kept by gos_report_write: which of the process' reports it is */
     /* NULL: named as described below; else the files are this + ".txt" and ".json". */
     const char *path_prefix;
     char text_path[512]; /* filled when written, "" otherwise */
