@@ -509,12 +509,20 @@ void gos_report_drafts_end(void)
     gos_lock_release(&state.lock);
 }
 
-void gos_report_inherit(struct gos_report *report, const struct gos_report *earlier)
+void gos_report_inherit(struct gos_report *report, struct gos_report *earlier)
 {
     report->number = earlier->number;
-    report->telling = earlier->telling;
+    report->serial = earlier->serial;
     report->draft = earlier->draft;
     report->newest = true;
+    earlier->draft = 0;
     memcpy(report->text_path, earlier->text_path, sizeof report->text_path);
     memcpy(report->json_path, earlier->json_path, sizeof report->json_path);
+}
+
+void gos_report_disown(struct gos_report *report)
+{
+    report->number = report->serial = 0;
+    report->newest = false;
+    report->text_path[0] = report->json_path[0] = '\0';
 }

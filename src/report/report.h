@@ -78,7 +78,9 @@ int gos_report_write(struct gos_report *report);
 int gos_report_draft(struct gos_report *report);
 
 /* The files, the number and the draft of an earlier report become those of another one. */
-void gos_report_inherit(struct gos_report *report, const struct gos_report *earlier);
+void gos_report_inherit(struct gos_report *report, struct gos_report *earlier);
+/* It leaves those files as they are, and gets its own; the draft stays. */
+void gos_report_disown(struct gos_report *report);
 
 /* The caller survived: the draft, if there is one, says nothing any more. */
 void gos_report_draft_void(struct gos_report *report);

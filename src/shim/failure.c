@@ -306,12 +306,14 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
         gos_fallbacks_observe(&failure->evidence);
     if (!recovered)
         gos_view_announce(&failure->evidence, failure->later);
-    if (recovered)
+    if (recovered) {
+        gos_report_disown(&failure->report); /* what was refused there before stays told */
         gos_failure_write(failure, GOS_OUTCOME_RECOVERED);
-    else if (failure->is_quiet)
+    } else if (failure->is_quiet) {
         gos_failure_draft(failure);
-    else
+    } else {
         gos_failure_write(failure, GOS_OUTCOME_FAILED);
+    }
     if (recovered || !failure->is_quiet)
         gos_notice(&failure->report, failure->ladder.substitute != 0);
     end_story(failure, recovered);

@@ -61,14 +61,16 @@ void gos_failure_free(struct gos_failure *failure)
 {
     if (!failure)
         return;
+    gos_report_draft_void(&failure->report);
     gos_observe_release(&failure->evidence);
     gos_memory_free(failure, sizeof *failure);
 }
 
 void gos_failure_inherit(struct gos_failure *failure, struct gos_failure *earlier)
 {
-    if (earlier)
-        gos_report_inherit(&failure->report, &earlier->report);
+    if (!earlier)
+        return;
+    gos_report_inherit(&failure->report, &earlier->report);
     gos_failure_free(earlier);
 }
 
