@@ -9,11 +9,12 @@ A word comes where libc10_cuda.so takes the function from outside (by a
 relocation against a name of src/shim/torch_word.def that it does not define),
 and libc10.so defines it for everybody.
 
-Seen: 1.13.1, 2.3.1 and 2.8.0 of PyPI (x86-64, CUDA 11.7, 12.1, 12.8).  In each,
-libc10_cuda.so calls both functions through its PLT, by a call and not by a jump,
-libc10.so and libtorch_cpu.so theirs for host memory likewise, and nothing is
-linked with -Bsymbolic.  libc10.so of 2.8.0 leaves a function by a jump into
-its PLT, so that the return address may be that of the caller's caller.
+Seen: 1.13.1, 2.3.1, 2.8.0, 2.11.0 and 2.15.0 of PyPI (x86-64, CUDA 11.7 to 13.2).
+In each, libc10_cuda.so calls both functions through its PLT, by a call and not by
+a jump; libc10.so and libtorch_cpu.so tell of host memory likewise, and neither
+library is linked with -Bsymbolic.  From 2.8.0 on, libc10.so has two functions
+that end with a jump into its PLT: there the return address is that of the
+caller's caller, still in libc10.so.
 """
 import importlib.util
 import pathlib
