@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "../base/memory.h"
+#include "../track/capture.h"
 #include "../track/event.h"
 #include "../track/fallback.h"
 #include "../track/history.h"
@@ -293,9 +294,11 @@ struct gos_evidence {
     bool is_of_telling;       /* and so is all the rest: what it shows is not what failed */
     uint64_t collected_in_ns; /* how long the taking took */
     char command[256];        /* the command line's first words */
-    int driver_version;       /* 13000; 0 unknown */
-    int first_sticky_error;   /* CUresult, 0 none */
-    bool injecting;           /* GPUOOMSHIM_INJECT is set */
+    struct gos_capture_origin
+        captured;           /* of the request's stream, else the newest in the process */
+    int driver_version;     /* 13000; 0 unknown */
+    int first_sticky_error; /* CUresult, 0 none */
+    bool injecting;         /* GPUOOMSHIM_INJECT is set */
     struct gos_rehearsed {
         uint64_t candidate_count; /* calls that passed GPUOOMSHIM_INJECT's filters so far */
         uint64_t injected_count;  /* those of them that were made to fail */

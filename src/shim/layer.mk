@@ -34,6 +34,7 @@ shim_sources := \
     moment.c \
     notice.c \
     nvml_hook.c \
+    other_error.c \
     place.c \
     public.c \
     rehearsal.c \

@@ -11,7 +11,7 @@ static const char *what_happened(const struct gos_report *report, bool is_substi
 
     if (is_substituted)
         return "failed, then was given other memory, which is slower";
-    if (request->bytes_known)
+    if (request->bytes_known || request->result != CUDA_ERROR_OUT_OF_MEMORY)
         return recovered ? "failed, then succeeded" : "failed";
     return recovered ? "ran out of memory, then succeeded" : "ran out of memory";
 }
