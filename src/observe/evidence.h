@@ -29,6 +29,13 @@ enum gos_refusal {
     GOS_REFUSAL_INJECTED, /* GPUOOMSHIM_INJECT chose it */
 };
 
+/* What a call needed that is no allocation, as far as the call itself tells. */
+struct gos_need {
+    const char *what; /* permanent: "the heap of kernels"; NULL: only its entry point tells */
+    uint64_t bytes;   /* 0: not known */
+    uint64_t count;   /* of so many of that size, at most; 0: of one */
+};
+
 /* The call that failed. */
 struct gos_request {
     const char *api;    /* what the programmer called: "cudaMalloc", "cuMemAlloc_v2" */
@@ -57,7 +64,8 @@ struct gos_request {
      */
     bool is_word;
     uint64_t driver_bytes;
-    uint32_t trials; /* refusals of the same story before this one */
+    uint32_t trials;      /* refusals of the same story before this one */
+    struct gos_need need; /* kind NONE */
 };
 
 /*

@@ -180,6 +180,13 @@ static void add_asked_by(struct gos_screen *screen, const struct gos_document *d
 
 /* --- how much --- */
 
+static void add_need(struct gos_screen *screen, const struct gos_document *document)
+{
+    const char *words = document->report->diagnosis->need.words;
+    if (gos_screen_has_text(words))
+        gos_screen_add(screen, SAY, "it needed", words, 2);
+}
+
 static void add_short_by(struct gos_screen *screen, const struct gos_document *document)
 {
     const struct gos_diagnosis *diagnosis = document->report->diagnosis;
@@ -187,12 +194,12 @@ static void add_short_by(struct gos_screen *screen, const struct gos_document *d
     uint64_t left = 0;
     char buffer[GOS_SCREEN_WORDS];
     struct gos_text text = gos_text_on(buffer, sizeof buffer);
-    if (diagnosis->verdict.short_bytes == 0 || !request->bytes_known)
+    if (diagnosis->verdict.short_bytes == 0 || !(request->bytes_known || diagnosis->need.bytes))
         return;
     put_bytes(&text, diagnosis->verdict.short_bytes);
     gos_text_put(&text, ": ");
-    put_bytes(&text, request->bytes);
-    gos_text_put(&text, " asked");
+    put_bytes(&text, request->bytes_known ? request->bytes : diagnosis->need.bytes);
+    gos_text_put(&text, request->bytes_known ? " asked" : " needed");
     if (is_ordinal(diagnosis->device) && gos_document_free(document, diagnosis->device, &left)) {
         gos_text_put(&text, ", ");
         put_bytes(&text, left);
@@ -444,6 +451,7 @@ void gos_screen_write(const struct gos_document *document, struct gos_text *text
         add_subject(&screen, document);
         add_why(&screen, document);
         add_asked_by(&screen, document);
+        add_need(&screen, document);
         add_short_by(&screen, document);
     } else {
         add_live(&screen, document);

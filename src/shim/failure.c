@@ -25,6 +25,7 @@
 #include "episode.h"
 #include "framework_view.h"
 #include "moment.h"
+#include "need.h"
 #include "notice.h"
 #include "other_error.h"
 #include "place.h"
@@ -75,11 +76,20 @@ static struct gos_place place_of(const struct gos_call *call, bool may_ask)
                                        : *gos_place_of_context();
 }
 
+static struct gos_need need_of(const struct gos_call *call, CUresult result, int device)
+{
+    bool is_known = call->kind == GOS_KIND_NONE && call->watched &&
+                    result == CUDA_ERROR_OUT_OF_MEMORY && !gos_observe_forbids_driver((int)result);
+
+    return is_known ? gos_need_of(call->watched, device) : (struct gos_need){.what = NULL};
+}
+
 static struct gos_request describe(const struct gos_call *call, CUresult result)
 {
     const char *entry = gos_entrypoint_name((enum gos_entrypoint)call->entry);
     bool may_ask = !gos_observe_forbids_driver((int)result);
     struct gos_place place = place_of(call, may_ask);
+    int device = device_asked(call, &place);
     uint32_t site = gos_unwind_site();
 
     return (struct gos_request){
@@ -88,7 +98,7 @@ static struct gos_request describe(const struct gos_call *call, CUresult result)
         .kind = (enum gos_kind)call->kind,
         .bytes_known = call->kind != GOS_KIND_NONE,
         .bytes = call->bytes,
-        .device = device_asked(call, &place),
+        .device = device,
         .result = (int)result,
         .stream = call->stream,
         .pool = call->kind == GOS_KIND_POOL ? gos_home_get(place.home).pool : 0,
@@ -99,6 +109,7 @@ static struct gos_request describe(const struct gos_call *call, CUresult result)
         .wall_ns = gos_os.wall_ns(),
         .monotonic_ns = gos_os.monotonic_ns(),
         .attempts = 1,
+        .need = need_of(call, result, device),
         .refusal = call->rehearsed ? gos_rehearsal_refusal() : GOS_REFUSAL_NONE,
     };
 }

@@ -32,6 +32,7 @@ shim_sources := \
     hook_watched.c \
     injection.c \
     moment.c \
+    need.c \
     notice.c \
     nvml_hook.c \
     other_error.c \
