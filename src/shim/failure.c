@@ -25,7 +25,7 @@
 #include "episode.h"
 #include "framework_view.h"
 #include "moment.h"
-#include "need.h"
+#include "watched_need.h"
 #include "notice.h"
 #include "other_error.h"
 #include "place.h"

@@ -32,7 +32,6 @@ shim_sources := \
     hook_watched.c \
     injection.c \
     moment.c \
-    need.c \
     notice.c \
     nvml_hook.c \
     other_error.c \
@@ -43,4 +42,5 @@ shim_sources := \
     state.c \
     turn.c \
     watched.c \
+    watched_need.c \
     wrapper.c

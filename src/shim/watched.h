@@ -11,7 +11,7 @@
 #define GOS_SHIM_WATCHED_H
 
 #include "call.h"
-#include "need.h"
+#include "watched_need.h"
 
 /* Is this call made to fail (GPUOOMSHIM_INJECT)? */
 bool gos_watched_is_injected(enum gos_entrypoint entry);
@@ -21,7 +21,7 @@ struct gos_call gos_watched_failed(enum gos_entrypoint entry, CUstream stream, b
 
 /*
  * As WATCHED, for a call in stream order (stream NULL: for none), with what
- * tells its need (need.h), a statement before the first attempt, one before each
+ * tells its need (watched_need.h), a statement before the first attempt, one before each
  * other, and one after a success.  All may use the parameters.
  */
 #define WATCHED_ABOUT(about, stream, symbol, parameters, arguments, first, again, then)            \

@@ -1,4 +1,4 @@
-#include "need.h"
+#include "watched_need.h"
 
 #include <stddef.h>
 

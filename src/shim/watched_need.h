@@ -4,8 +4,8 @@
  * Hook context.  Asks the driver for a loaded kernel's attributes and for the
  * device's, which loads nothing and waits for nothing.
  */
-#ifndef GOS_SHIM_NEED_H
-#define GOS_SHIM_NEED_H
+#ifndef GOS_SHIM_WATCHED_NEED_H
+#define GOS_SHIM_WATCHED_NEED_H
 
 #include "../cuda/cuda_types.h"
 #include "../observe/evidence.h"
