@@ -23,7 +23,7 @@ bool gos_other_error_is_forked(void)
     return gos_shim_initialised_pid() != gos_os.pid();
 }
 
-/* A handle or a mapping of one type that is not permitted is then asked for as another one. */
+/* What is not permitted as one type of handle, or for one place, is then asked for as another. */
 static bool is_probed(enum gos_kind kind)
 {
     return kind == GOS_KIND_PHYSICAL || kind == GOS_KIND_HANDLE || kind == GOS_KIND_IMPORTED ||
@@ -40,7 +40,6 @@ static bool ends_jobs(enum gos_kind kind, int result)
     case CUDA_ERROR_STUB_LIBRARY:
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
     case CUDA_ERROR_NO_DEVICE:
-    case CUDA_ERROR_INVALID_DEVICE:
     case CUDA_ERROR_INVALID_CONTEXT:
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_SYSTEM_NOT_READY:
@@ -52,6 +51,7 @@ static bool ends_jobs(enum gos_kind kind, int result)
     case CUDA_ERROR_MPS_MAX_CLIENTS_REACHED:
     case CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED:
         return true;
+    case CUDA_ERROR_INVALID_DEVICE:
     case CUDA_ERROR_NOT_PERMITTED:
         return !is_probed(kind);
     default:
