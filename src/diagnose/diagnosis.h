@@ -171,7 +171,12 @@ struct gos_diagnosis {
     struct gos_mismatch mismatches[GOS_MISMATCH_MAX]; /* the most telling first */
     size_t mismatch_count;
     size_t driver_mismatch_count; /* so many of them, the first, are about the driver */
-    int device;                   /* ordinal that the verdict is about, -1 for the host */
+    struct {
+        const char *words; /* of what is no allocation (need.h); NULL: it is one, or not known */
+        uint64_t bytes;    /* 0: not known */
+        bool is_most;      /* at most so much: part of it may have been there before */
+    } need;
+    int device; /* ordinal that the verdict is about, -1 for the host */
     struct gos_ledger ledgers[GOS_DEVICE_MAX]; /* of the devices that are present */
     struct gos_fragmentation fragmentation[GOS_DEVICE_MAX];
     struct gos_verdict verdict;

@@ -10,6 +10,7 @@ diagnose_sources := \
     leak.c \
     ledger.c \
     library.c \
+    need.c \
     pool_sum.c \
     requirement.c \
     rule_call.c \

@@ -5,6 +5,7 @@
 #include "framework.h"
 #include "holder.h"
 #include "library.h"
+#include "need.h"
 #include "rule.h"
 #include "saturate.h"
 #include "setting.h"
@@ -280,15 +281,6 @@ static void advise_own(const struct gos_situation *s, struct gos_verdict *verdic
         gos_advise_context(s, verdict);
 }
 
-/* What a lazily loaded kernel needs on a full device could have been taken early. */
-static void advise_loading(const struct gos_situation *s, struct gos_verdict *verdict)
-{
-    if (s->request->kind == GOS_KIND_NONE &&
-        !gos_setting_is(s->evidence, "CUDA_MODULE_LOADING", "EAGER"))
-        gos_verdict_advise(verdict, "Load kernels before the memory is full: run the work once at "
-                                    "the start, or set CUDA_MODULE_LOADING=EAGER.");
-}
-
 bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (!s->on_device || s->missing_bytes == 0 ||
@@ -304,7 +296,7 @@ bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict
     say_top_sites(s, verdict);
     say_burst(s, verdict);
     gos_verdict_say_growth(s, verdict);
-    advise_loading(s, verdict);
+    gos_verdict_advise(verdict, gos_need_advice(s->evidence));
     say_opaque(s, verdict);
     advise_own(s, verdict);
     gos_verdict_say_others(s, verdict);

@@ -4,6 +4,7 @@
 
 #include "holder.h"
 #include "library.h"
+#include "need.h"
 #include "saturate.h"
 #include "wording.h"
 
@@ -30,12 +31,6 @@ static bool has_size(const struct gos_request *request)
     return request->bytes_known && request->bytes > 0;
 }
 
-static bool makes_context(const struct gos_request *request)
-{
-    return request->entry && (strncmp(request->entry, "cuCtxCreate", 11) == 0 ||
-                              strcmp(request->entry, "cuDevicePrimaryCtxRetain") == 0);
-}
-
 /*
  * A small request could live in a shared block, but since it failed there was
  * no hole for it: it needs a block as well.
@@ -44,17 +39,19 @@ uint64_t gos_situation_cost_bytes(const struct gos_request *request)
 {
     if (has_size(request))
         return round_to_blocks(request->bytes);
-    return makes_context(request) ? GOS_CONTEXT_BYTES : GOS_DEVICE_FULL_BYTES;
+    return gos_need_is_context(request) ? GOS_CONTEXT_BYTES : GOS_DEVICE_FULL_BYTES;
 }
 
 static void reckon_request(struct gos_situation *s)
 {
     bool sized = has_size(s->request);
-    s->asked_bytes = sized ? s->request->bytes : 0;
+    bool is_most = s->diagnosis->need.is_most;
     s->cost_bytes = gos_situation_cost_bytes(s->request);
+    if (!sized && s->asked_bytes)
+        s->cost_bytes = round_to_blocks(s->asked_bytes);
     s->free_bytes = (uint64_t)s->ledger->lines[GOS_LEDGER_FREE].bytes;
-    s->strict = sized && s->cost_bytes > s->free_bytes;
-    uint64_t dust = sized && !s->strict ? GOS_FREE_DUST_BYTES : 0;
+    s->strict = s->asked_bytes && !is_most && s->cost_bytes > s->free_bytes;
+    uint64_t dust = s->asked_bytes && !is_most && !s->strict ? GOS_FREE_DUST_BYTES : 0;
     s->missing_bytes = gos_beyond(gos_plus(s->cost_bytes, dust), s->free_bytes);
 }
 
@@ -109,7 +106,7 @@ void gos_situation_make(struct gos_evidence *evidence, const struct gos_diagnosi
         .requester = gos_holder_of_request(request),
         .out_of_memory = request->result == 2 || request->is_word,
         .on_host = asks_host(request->kind),
-        .asked_bytes = request->bytes_known ? request->bytes : 0,
+        .asked_bytes = request->bytes_known ? request->bytes : diagnosis->need.bytes,
     };
     int device = diagnosis->device;
     if (device >= 0 && device < GOS_DEVICE_MAX && diagnosis->ledgers[device].known)
@@ -149,6 +146,9 @@ const char *gos_situation_amount(const struct gos_situation *s, uint64_t bytes)
 const char *gos_situation_arithmetic(const struct gos_situation *s)
 {
     const char *free_words = gos_wording_bytes(s->evidence, s->free_bytes);
+    if (s->diagnosis->need.words && !s->strict)
+        return gos_wording(s->evidence, "%s needed %s; %s are free.", s->request->api,
+                           s->diagnosis->need.words, free_words);
     if (!s->asked_bytes)
         return gos_wording(s->evidence, "The size of what %s needed is not known; %s are free.",
                            s->request->api, free_words);

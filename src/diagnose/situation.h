@@ -46,7 +46,7 @@ struct gos_situation {
     bool on_device;     /* asks for the device's memory, and the device could be read */
     bool on_host;       /* asks for host memory or address space */
 
-    uint64_t asked_bytes;   /* 0 when the size is not known */
+    uint64_t asked_bytes;   /* or needed (need.h); 0 when the size is not known */
     uint64_t cost_bytes;    /* what the device must have free for it */
     uint64_t free_bytes;    /* of the device, after the failure */
     uint64_t missing_bytes; /* free must grow by this; 0: there is room */

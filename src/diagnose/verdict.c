@@ -98,10 +98,18 @@ static void prefer(struct gos_verdict *verdict, struct gos_verdict *next)
     }
 }
 
+/* The driver has said what is wrong, and it is not memory. */
+static bool is_error(const struct gos_situation *s)
+{
+    return s->request->result != 0 && !s->out_of_memory;
+}
+
 static void choose(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     size_t at = next_applying(s, 0, verdict);
     bool undecided = verdict->confidence == GOS_CONFIDENCE_POSSIBLE;
+    if (is_error(s) && verdict->confidence == GOS_CONFIDENCE_PROVEN)
+        return;
     while (at + 1 < RULE_COUNT && (!verdict->has_runner_up || undecided)) {
         struct gos_verdict next;
         at = next_applying(s, at + 1, &next);
@@ -113,7 +121,7 @@ static void choose(const struct gos_situation *s, struct gos_verdict *verdict)
 
 static uint64_t short_of(const struct gos_situation *s)
 {
-    if (!s->device || s->on_host || !s->strict)
+    if (!s->device || s->on_host || !s->strict || is_error(s))
         return 0;
     return gos_situation_short_bytes(s);
 }

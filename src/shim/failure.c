@@ -26,9 +26,11 @@
 #include "kept.h"
 #include "notice.h"
 #include "origin.h"
+#include "other_error.h"
 #include "place.h"
 #include "story.h"
 #include "turn.h"
+#include "watched_need.h"
 
 static bool is_host_kind(enum gos_kind kind)
 {
@@ -44,39 +46,59 @@ static int device_asked(const struct gos_call *call, const struct gos_place *pla
     return place->device < GOS_DEVICE_MAX ? (int)place->device : -1;
 }
 
-static enum gos_capture_state capture_state(const struct gos_call *call)
+static enum gos_capture_state capture_state(const struct gos_call *call, bool may_ask)
 {
+    bool includes;
+
     if (gos_capture_count() == 0)
         return GOS_CAPTURE_NONE;
-    return gos_capture_includes(call->stream, call->per_thread) ? GOS_CAPTURE_THIS_STREAM
-                                                                : GOS_CAPTURE_ELSEWHERE;
+    includes = may_ask ? gos_capture_includes(call->stream, call->per_thread)
+                       : gos_capture_has(call->stream);
+    return includes ? GOS_CAPTURE_THIS_STREAM : GOS_CAPTURE_ELSEWHERE;
+}
+
+static struct gos_place place_of(const struct gos_call *call, bool may_ask)
+{
+    if (!may_ask)
+        return (struct gos_place){.device = GOS_DEVICE_HOST, .home = GOS_HOME_UNKNOWN};
+    return call->kind == GOS_KIND_POOL ? *gos_place_of_stream(call->stream, call->pool)
+                                       : *gos_place_of_context();
+}
+
+static struct gos_need need_of(const struct gos_call *call, CUresult result, int device)
+{
+    bool is_known = call->kind == GOS_KIND_NONE && call->watched &&
+                    result == CUDA_ERROR_OUT_OF_MEMORY && !gos_observe_forbids_driver((int)result);
+
+    return is_known ? gos_need_of(call->watched, device) : (struct gos_need){.what = NULL};
 }
 
 static struct gos_request describe(const struct gos_call *call, CUresult result)
 {
     const char *entry = gos_entrypoint_name((enum gos_entrypoint)call->entry);
-    struct gos_place place = *gos_place_of_context();
+    bool may_ask = !gos_observe_forbids_driver((int)result);
+    struct gos_place place = place_of(call, may_ask);
+    int device = device_asked(call, &place);
     uint32_t site = gos_unwind_site();
 
-    if (call->kind == GOS_KIND_POOL)
-        place = *gos_place_of_stream(call->stream, call->pool);
     struct gos_request request = {
         .api = gos_thread.api ? gos_thread.api : entry,
         .entry = entry,
         .kind = (enum gos_kind)call->kind,
         .bytes_known = call->kind != GOS_KIND_NONE,
         .bytes = call->bytes,
-        .device = device_asked(call, &place),
+        .device = device,
         .result = (int)result,
         .stream = call->stream,
         .pool = call->kind == GOS_KIND_POOL ? gos_home_get(place.home).pool : 0,
-        .capture = capture_state(call),
+        .capture = capture_state(call, may_ask),
         .tid = gos_os.tid(),
         .site = site,
         .requester_module = gos_site_requester_module(gos_site_get(site)),
         .wall_ns = gos_os.wall_ns(),
         .monotonic_ns = gos_os.monotonic_ns(),
         .attempts = 1,
+        .need = need_of(call, result, device),
         .refusal = call->rehearsed ? gos_rehearsal_refusal() : GOS_REFUSAL_NONE,
     };
     request.origin = gos_origin_of(&request);
@@ -95,10 +117,8 @@ static void note(const struct gos_request *request)
 static bool is_replaceable(const struct gos_call *call)
 {
     struct gos_place current = *gos_place_of_context();
-    struct gos_place place = current;
+    struct gos_place place = place_of(call, true);
 
-    if (call->kind == GOS_KIND_POOL)
-        place = *gos_place_of_stream(call->stream, call->pool);
     return call->replaceable && place.context == current.context && place.device == current.device;
 }
 
@@ -107,7 +127,7 @@ static void open_ladder(struct gos_failure *failure, const struct gos_call *call
     const char *reason;
 
     gos_ladder_open(&failure->ladder, &failure->diagnosis, gos_turn_spent_ns(), &reason);
-    failure->ladder.is_replaceable = is_replaceable(call);
+    failure->ladder.is_replaceable = !reason && is_replaceable(call);
     if (!reason && failure->evidence.request.refusal == GOS_REFUSAL_INJECTED &&
         !gos_options.inject.recover)
         reason = "the failure was injected, without recover=1";
@@ -145,20 +165,6 @@ static bool climb(struct gos_call *call, struct gos_failure *failure)
     if (again)
         gos_relaxed_begin(&failure->relaxed);
     return again;
-}
-
-/* Codes with which the allocation itself is not at fault and that are worth a report. */
-static bool is_worth_telling(const struct gos_call *call, CUresult result)
-{
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        return true;
-    if (call->kind == GOS_KIND_NONE)
-        return false;
-    return result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_NO_DEVICE ||
-           result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_STUB_LIBRARY ||
-           result == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||
-           result == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE ||
-           gos_cuda_error_is_sticky((int)result);
 }
 
 /*
@@ -201,14 +207,43 @@ static void keep(struct gos_failure *failure, bool told)
     gos_kept_give_back(ticket);
 }
 
+/*
+ * Not about memory: nothing is tried and no framework is asked, so that no turn
+ * is waited for either, and the stories of failures are as if it had not been.
+ */
+static void tell_other(const struct gos_call *call, const struct gos_request *request)
+{
+    struct gos_failure *failure = NULL;
+
+    if (gos_other_error_is_first(request))
+        failure = gos_failure_open(request, GOS_OBSERVE_ALL);
+    if (!failure)
+        return;
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    open_ladder(failure, call);
+    gos_failure_write(failure, GOS_OUTCOME_FAILED);
+    gos_notice(&failure->report, false);
+    gos_failure_free(failure);
+}
+
+static bool is_about_memory(CUresult result)
+{
+    return result == CUDA_ERROR_OUT_OF_MEMORY && !gos_other_error_is_forked();
+}
+
 static bool first_failure(struct gos_call *call, CUresult result)
 {
     struct gos_request request = describe(call, result);
     enum gos_story_answer answer = GOS_STORY_SURFACES;
 
     note(&request);
-    if (!is_worth_telling(call, result) || gos_thread.is_helper)
+    if (gos_thread.is_helper)
         return false;
+    if (!is_about_memory(result)) {
+        if (gos_other_error_is_telling((enum gos_kind)call->kind, (int)result))
+            tell_other(call, &request);
+        return false;
+    }
     if (!call->shared)
         answer = gos_story_refused(&request);
     if (answer == GOS_STORY_PUT_OFF || answer == GOS_STORY_AGAIN)

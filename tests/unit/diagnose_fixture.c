@@ -261,7 +261,9 @@ static void add_request(const struct scene *scene, struct gos_evidence *evidence
     bool host = scene->kind == GOS_KIND_HOST || scene->kind == GOS_KIND_ADDRESS;
     evidence->request =
         (struct gos_request){.api = scene->unsized ? "cuLaunchKernel" : "cudaMalloc",
-                             .entry = scene->makes_context ? "cuCtxCreate_v4" : "cuMemAlloc_v2",
+                             .entry = scene->makes_context ? "cuCtxCreate_v4"
+                                      : scene->unsized     ? "cuLaunchKernel"
+                                                           : "cuMemAlloc_v2",
                              .kind = scene->kind,
                              .bytes_known = !scene->unsized,
                              .bytes = scene->ask,

@@ -210,6 +210,37 @@ static void end_of_an_unseen_capture_counts_nothing_down(void **state)
     assert_int_equal(gos_capture_count(), 0);
 }
 
+static void capture_knows_its_line_until_it_ends(void **state)
+{
+    (void)state;
+    assert_int_equal(gos_capture_find(0x5000).began_wall_ns, 0);
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_begun_at(0x5000, 7);
+    gos_capture_began(0x6000, 0xc0);
+    gos_capture_begun_at(0x6000, 8);
+    assert_int_equal(gos_capture_find(0x5000).site, 7);
+    assert_int_not_equal(gos_capture_find(0x5000).began_wall_ns, 0);
+    assert_int_equal(gos_capture_find(0x9000).stream, 0x6000); /* another stream's: the newest */
+    gos_capture_ended(0x6000);
+    assert_int_equal(gos_capture_find(0x9000).site, 7);
+    gos_capture_ended(0x5000);
+    gos_capture_began(0x5000, 0xc0);
+    assert_int_equal(gos_capture_find(0x5000).site, 0); /* of the next one it is not known yet */
+    gos_capture_ended(0x5000);
+}
+
+static void refused_beginning_does_not_take_over_the_line(void **state)
+{
+    (void)state;
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_begun_at(0x5000, 7);
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_begun_at(0x5000, 8);
+    gos_capture_ended(0x5000);
+    assert_int_equal(gos_capture_find(0x5000).site, 7);
+    gos_capture_ended(0x5000);
+}
+
 static void captures_end_with_their_context(void **state)
 {
     (void)state;
@@ -356,6 +387,8 @@ int main(void)
         TEST(capture_that_is_refused_leaves_the_one_that_goes_on),
         TEST(two_threads_capture_the_same_number),
         TEST(end_of_an_unseen_capture_counts_nothing_down),
+        TEST(capture_knows_its_line_until_it_ends),
+        TEST(refused_beginning_does_not_take_over_the_line),
         TEST(captures_end_with_their_context),
         TEST(captures_too_many_are_still_counted),
         TEST(equal_homes_have_one_number),
