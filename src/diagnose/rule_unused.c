@@ -211,6 +211,14 @@ bool gos_rule_pool_fragmented(const struct gos_situation *s, struct gos_verdict 
     return true;
 }
 
+static const char *where_words(const struct gos_situation *s)
+{
+    if (s->tried.is_trimmed)
+        return "that trimming did not give back";
+    return s->tried.is_drained ? "that waiting for its streams did not give back"
+                               : "between live buffers";
+}
+
 /* The same of pools that the request is not served from. */
 bool gos_rule_pool_pieces(const struct gos_situation *s, struct gos_verdict *verdict)
 {
@@ -221,8 +229,7 @@ bool gos_rule_pool_pieces(const struct gos_situation *s, struct gos_verdict *ver
     verdict->summary = gos_wording(
         s->evidence,
         "Memory pools of this process have %s unused %s; the driver takes back whole chunks only.",
-        gos_situation_amount(s, s->idle_bytes),
-        s->tried.is_trimmed ? "that trimming does not give back" : "between live buffers");
+        gos_situation_amount(s, s->idle_bytes), where_words(s));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_pool(s, verdict);
     gos_verdict_advise(verdict, "Take long-lived and short-lived buffers from different pools, so "

@@ -67,7 +67,7 @@ static const char *deed(const struct gos_step_record *step)
         const char *words;
     } deeds[] = {
         {"reserve", "The reserve was given up"},
-        {"sync", "The streams that free were waited for"},
+        {"sync", "The streams with freed memory were waited for"},
         {"trim", "Idle pools were trimmed"},
         {"flush", "Caches were asked to give back what they do not use"},
         {"wait", "Other processes were waited for"},

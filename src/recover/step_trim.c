@@ -65,6 +65,6 @@ bool gos_step_trim_run(struct gos_ladder *ladder, struct gos_step_record *record
         trimmed |= result == CUDA_SUCCESS;
         note(record, result);
     }
-    record->is_whole = record->cuda_result == CUDA_SUCCESS;
+    record->is_whole = trimmed && record->cuda_result == CUDA_SUCCESS;
     return trimmed;
 }

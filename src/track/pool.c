@@ -55,10 +55,12 @@ bool gos_pool_seen(const struct gos_pool_info *info)
     uint64_t value = pack(info);
 
     if (gos_pool_find(info->pool, &known)) {
+        uint64_t before = pack(&known);
+
         known = merge(known, info);
-        if (pack(&known) == value)
-            return true;
         value = pack(&known);
+        if (value == before)
+            return true;
     }
     return gos_handle_map_put(&pools, info->pool, value);
 }

@@ -201,7 +201,7 @@ static const struct vain vains[] = {
      GOS_VERDICT_CACHE_HELD,
      GOS_VERDICT_FRAGMENTED,
      GOS_CONFIDENCE_LIKELY,
-     .says = "that trimming does not give back",
+     .says = "that trimming did not give back",
      .never_advises = "TrimTo"},
     {"trimming brings all, and it is taken",
      {.pool2_idle = 10000, .app = 4000, .ask = 4096 * MIB, .by = SITE_NCCL},
