@@ -196,6 +196,7 @@ struct gos_diagnosis {
     /* What was tried since in vain, in order: the verdict says what is left (revise.h). */
     const struct gos_step_record *steps;
     size_t step_count;
+    const struct gos_step_record *helped; /* the one after them that did; NULL: none */
 };
 
 /* Text goes to the evidence's scratch memory, hence not const. */

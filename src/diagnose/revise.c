@@ -57,17 +57,14 @@ static void learn_from_flush(struct gos_evidence *evidence, struct gos_diagnosis
     gos_verdict_say_leak(&s, verdict);
 }
 
-static bool is_of_pools(const struct gos_step_record *step)
-{
-    return strcmp(step->step, "sync") == 0 || strcmp(step->step, "trim") == 0;
-}
-
 /* That nothing was to be had was not so. */
 static void learn_from_pools(struct gos_evidence *evidence, struct gos_verdict *verdict,
                              const struct gos_step_record *step)
 {
-    if (verdict->code == GOS_VERDICT_PENDING_FREE || verdict->code == GOS_VERDICT_CACHE_HELD ||
-        verdict->confidence != GOS_CONFIDENCE_PROVEN)
+    bool is_blamed =
+        verdict->code == GOS_VERDICT_PENDING_FREE || verdict->code == GOS_VERDICT_CACHE_HELD;
+
+    if (is_blamed || verdict->confidence != GOS_CONFIDENCE_PROVEN)
         return;
     verdict->confidence = GOS_CONFIDENCE_LIKELY;
     gos_verdict_say(verdict,
@@ -85,15 +82,17 @@ static bool was_anything_in_vain(const struct gos_step_record *steps, size_t cou
 void gos_diagnose_revise(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis,
                          const struct gos_step_record *steps, size_t count, bool recovered)
 {
-    const struct gos_step_record *last = recovered && count ? &steps[--count] : NULL;
+    const struct gos_step_record *helped = recovered && count ? &steps[--count] : NULL;
+    bool is_trim = helped && strcmp(helped->step, "trim") == 0;
+    bool is_sync = helped && strcmp(helped->step, "sync") == 0;
 
-    if (was_anything_in_vain(steps, count)) {
-        diagnosis->steps = steps;
-        diagnosis->step_count = count;
+    diagnosis->steps = steps;
+    diagnosis->step_count = count;
+    diagnosis->helped = helped;
+    if (is_trim || was_anything_in_vain(steps, count))
         gos_verdict_make(evidence, diagnosis);
-    }
-    if (last && last->giver)
-        learn_from_flush(evidence, diagnosis, last);
-    else if (last && is_of_pools(last))
-        learn_from_pools(evidence, &diagnosis->verdict, last);
+    if (helped && helped->giver)
+        learn_from_flush(evidence, diagnosis, helped);
+    else if (is_trim || is_sync)
+        learn_from_pools(evidence, &diagnosis->verdict, helped);
 }

@@ -75,6 +75,8 @@ static uint64_t credible_hidden(const struct gos_situation *s)
 static uint64_t givable_bytes(const struct gos_situation *s, uint64_t graphs)
 {
     uint64_t pools = gos_beyond(s->idle_bytes, graphs);
+    if (s->tried.trim_helped)
+        return s->idle_bytes;
     if (s->tried.is_trimmed)
         return 0;
     if (s->tried.is_drained)

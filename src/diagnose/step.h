@@ -21,7 +21,8 @@ struct gos_step_record {
     const char *asked[GOS_STEP_ASKED_MAX];
     size_t asked_count;
     const char *giver; /* flush: who gave back most, permanent; NULL: nobody */
-    /* By the giver; sync: what may have come back into a pool, which the device does not show. */
+    /* By the giver; by sync into a pool, which the device does not show; by wait without a context.
+     */
     uint64_t given_bytes;
 };
 #define GOS_STEP_MAX 16

@@ -35,7 +35,9 @@ static void add(struct gos_tried *tried, const struct gos_step_record *step)
 
 void gos_tried_make(const struct gos_diagnosis *diagnosis, struct gos_tried *tried)
 {
-    *tried = (struct gos_tried){0};
+    *tried = (struct gos_tried){
+        .trim_helped = diagnosis->helped && is_step(diagnosis->helped, "trim"),
+    };
     for (size_t i = 0; i < diagnosis->step_count; i++)
         if (gos_step_was_in_vain(&diagnosis->steps[i]))
             add(tried, &diagnosis->steps[i]);

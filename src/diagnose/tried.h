@@ -18,6 +18,7 @@ struct gos_tried {
     uint64_t flushed_bytes;  /* of that, by flush */
     bool is_drained;         /* nothing is pending any more */
     bool is_trimmed;         /* what pools still have unused, they do not give back */
+    bool trim_helped;        /* they did give it back */
 };
 
 /* Was it done, to no avail?  What was skipped, or never asked about, is not in vain. */

@@ -323,8 +323,10 @@ static void mark_last_step(struct gos_failure *failure)
     last->result = "helped";
     last->cuda_result = CUDA_SUCCESS;
     last->freed_bytes = gos_greater(last->freed_bytes, last->given_bytes);
-    if (!last->freed_bytes && !failure->ladder.substitute)
-        last->freed_bytes = failure->diagnosis.verdict.short_bytes;
+    if (!last->freed_bytes && !failure->ladder.substitute) /* the host's, or taken at once */
+        last->freed_bytes = failure->diagnosis.verdict.short_bytes
+                                ? failure->diagnosis.verdict.short_bytes
+                                : failure->evidence.request.bytes;
 }
 
 static void learn_from_steps(struct gos_failure *failure, bool recovered)

@@ -118,7 +118,7 @@ def test_thread_inside_torch_does_not_keep_others_from_flushing_it(flush):
     flushed = [step for report in run.reports for step in report.steps("flush")]
     assert "no help" in [step["result"] for step in flushed]
     for report in run.reports:
-        if report.steps("flush")[0]["result"] == "no help":
+        if [step for step in report.steps("flush") if step["result"] == "no help"]:
             assert report.code != "cache-held"
             assert not any("empty_cache" in line for line in report.json["verdict"]["advice"])
 

@@ -399,8 +399,9 @@ def test_count_that_sticks_proves_nothing_of_what_is_pending(situation):
 
 # The driver refuses whatever is done: what was tried is not the reason, nor advised again.
 IN_VAIN = [
-    ("recovery pending", {"GPUSIM_FAIL": "cuMemAlloc_v2:2"}, "pending-free", "waited for: ",
-     "ynchronize the"),
+    ("recovery pending",
+     {"GPUOOMSHIM_RETRY": "sync", "GPUSIM_FAIL": "cuMemAlloc_v2:2:3"}, "pending-free",
+     "waited for: ", "ynchronize the"),
     ("recovery idle", {**TRIM, "GPUSIM_FAIL": "cuMemAlloc_v2:2"}, "cache-held", "trimmed: ",
      "cudaMemPoolTrimTo"),
 ]
@@ -415,6 +416,13 @@ def test_remedy_in_vain_is_told_and_not_advised(situation, words, env, never, sa
     assert verdict["confidence"] != "proven"
     assert any(says in line for line in verdict["evidence"])
     assert not any(never_advised in line for line in verdict["advice"])
+
+
+def test_pool_that_gave_what_waiting_did_not_is_what_held_it(situation):
+    report = situation("recovery pending", {"GPUSIM_FAIL": "cuMemAlloc_v2:2:3"}).report
+    assert [step["result"] for step in report.json["recovery"]] == ["no help", "helped"]
+    assert (report.outcome, report.code) == ("recovered", "cache-held")
+    assert any("cudaMemPoolTrimTo" in line for line in report.json["verdict"]["advice"])
 
 
 def test_stream_that_did_not_finish_in_time_stays_the_reason(situation):

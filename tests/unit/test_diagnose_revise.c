@@ -436,6 +436,22 @@ static void steps_in_vain_before_the_one_that_helped_are_told(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+static void pool_that_gave_what_waiting_did_not_is_what_held_it(void **state)
+{
+    const struct scene scene = {PENDING};
+    const struct gos_step_record steps[] = {
+        TRIED("sync", 0, WHOLE),
+        {.step = "trim", .result = "helped", .freed_bytes = 10000 * MIB, WHOLE}};
+
+    (void)state;
+    diagnose(&scene);
+    gos_diagnose_revise(&evidence, &diagnosis, steps, 2, true);
+    assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_CACHE_HELD);
+    assert_true(verdict_says(&diagnosis.verdict, "keep 9.77 GiB that nobody uses"));
+    assert_true(verdict_advises(&diagnosis.verdict, "cudaMemPoolTrimTo"));
+    gos_scratch_release(&evidence.scratch);
+}
+
 static void sync_that_helps_at_once_leaves_the_verdict(void **state)
 {
     const struct scene scene = {PENDING};
@@ -477,6 +493,7 @@ int main(void)
         cmocka_unit_test(step_in_vain_leaves_what_is_left),
         cmocka_unit_test(what_was_tried_in_vain_is_never_advised),
         cmocka_unit_test(steps_in_vain_before_the_one_that_helped_are_told),
+        cmocka_unit_test(pool_that_gave_what_waiting_did_not_is_what_held_it),
         cmocka_unit_test(sync_that_helps_at_once_leaves_the_verdict),
         cmocka_unit_test(that_nothing_could_help_is_not_proven_where_sync_helped),
     };
