@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "../observe/evidence.h"
+#include "step.h"
 
 /* --- ledger: every byte of a device on one line ------------------------------------------- */
 
@@ -63,6 +64,9 @@ struct gos_ledger {
      * resident, numbers of different moments): derived lines were cut.
      */
     bool clamped;
+    /* Of that, what was counted and not derived: so far two of the numbers contradict each other.
+     */
+    uint64_t overbooked_bytes;
 };
 
 /*
@@ -194,6 +198,10 @@ struct gos_diagnosis {
      * may be anybody's.
      */
     uint64_t unseen_bytes;
+    /* What was tried since in vain, in order: the verdict says what is left (revise.h). */
+    const struct gos_step_record *steps;
+    size_t step_count;
+    const struct gos_step_record *helped; /* the one after them that did; NULL: none */
 };
 
 /* Text goes to the evidence's scratch memory, hence not const. */

@@ -71,23 +71,24 @@ static bool pieces_could_help(const struct gos_situation *s,
 /*
  * Proof needs every place where memory could have come from to be known and
  * too small, a framework's segments taken as a whole where it has not said what
- * it uses; managed memory can move to the host; numbers that do not add up
- * prove nothing.
+ * it uses; managed memory can move to the host; what came
+ * back, was enough and went to somebody else was there to be had.
  */
 static bool nothing_could_help(const struct gos_situation *s)
 {
     bool whole = s->device->driver_known && s->pools.complete && !s->ledger->clamped &&
-                 s->ledger->lines[GOS_LEDGER_RESIDUAL].bytes == 0 &&
                  s->ledger->lines[GOS_LEDGER_LIVE_GRAPH].source != GOS_SOURCE_UNKNOWN;
-    return whole && s->strict && holders_are_complete(s->diagnosis) &&
+    return whole && s->strict && !s->was_taken && holders_are_complete(s->diagnosis) &&
            s->missing_bytes > gos_plus(slack_bytes(s), opaque_bytes(s)) &&
            s->device->live[GOS_KIND_MANAGED].live_bytes == 0;
 }
 
-/* Of allocations, without what a framework says it does not use. */
+/* Of allocations, without what a framework says it does not use, and what pools have given back. */
 static uint64_t kept_bytes(const struct gos_situation *s)
 {
-    return s->tracked_bytes - gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE);
+    return gos_beyond(
+        s->tracked_bytes,
+        gos_plus(gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE), s->tried.pooled_bytes));
 }
 
 /* Of that, what is live; what is managed may be on the host. */

@@ -63,13 +63,48 @@ static uint64_t credible_hidden(const struct gos_situation *s)
     return hidden >= NEIGHBOUR_LEAST_BYTES ? hidden : 0;
 }
 
+/*
+ * Before it fails the driver takes whole chunks back from pools, so what lies
+ * idle between live buffers afterwards is pieces.  Pools without anything live
+ * can give all of theirs, once the host has waited; when it has, and the
+ * request failed again, the driver has taken that, too.
+ */
+static uint64_t givable_bytes(const struct gos_situation *s, uint64_t graphs)
+{
+    uint64_t pools = gos_beyond(s->idle_bytes, graphs);
+    if (s->tried.trim_helped)
+        return s->idle_bytes;
+    if (s->tried.is_trimmed)
+        return 0;
+    if (s->tried.is_drained)
+        return gos_lesser(graphs, s->idle_bytes);
+    return graphs + (s->pools.complete ? gos_lesser(pools, s->pools.unpinned_bytes) : pools);
+}
+
+/* What was pending and did not come back lies idle in its pool now. */
+static void reckon_pools(struct gos_situation *s)
+{
+    uint64_t returned = s->tried.pooled_bytes;
+    uint64_t graphs = gos_situation_line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
+    uint64_t pending = gos_situation_line_bytes(s, GOS_LEDGER_POOL_PENDING);
+    uint64_t idle = gos_situation_line_bytes(s, GOS_LEDGER_POOL_IDLE);
+    uint64_t own = gos_pool_unused_own(s->evidence, (uint32_t)s->device->ordinal);
+    s->pending_bytes = gos_beyond(pending, returned);
+    idle = gos_beyond(idle + pending, returned) - s->pending_bytes;
+    if (s->tried.is_drained) {
+        idle += s->pending_bytes;
+        s->pending_bytes = 0;
+    }
+    s->own_idle_bytes = gos_lesser(own, idle);
+    s->idle_bytes = idle - s->own_idle_bytes + graphs;
+    s->givable_bytes = givable_bytes(s, graphs);
+    if (s->tried.is_drained || s->tried.is_trimmed)
+        s->pools.surely_unpinned_bytes = 0;
+}
+
 static void reckon_sources(struct gos_situation *s)
 {
-    uint64_t idle = gos_situation_line_bytes(s, GOS_LEDGER_POOL_IDLE);
-    s->own_idle_bytes =
-        gos_lesser(gos_pool_unused_own(s->evidence, (uint32_t)s->device->ordinal), idle);
-    s->idle_bytes = idle - s->own_idle_bytes + gos_situation_line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
-    s->pending_bytes = gos_situation_line_bytes(s, GOS_LEDGER_POOL_PENDING);
+    reckon_pools(s);
     s->stuck_bytes = gos_situation_line_bytes(s, GOS_LEDGER_HALF_EMPTY);
     s->tracked_bytes = s->ledger->own_bytes - gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) -
                        gos_situation_line_bytes(s, GOS_LEDGER_HELD);
@@ -83,6 +118,14 @@ static void reckon_sources(struct gos_situation *s)
         s->neighbours_bytes = s->imported_bytes = s->hidden_bytes = 0;
 }
 
+static void reckon_tried(struct gos_situation *s)
+{
+    gos_tried_make(s->diagnosis, &s->tried);
+    s->was_taken = s->missing_bytes > 0 && s->tried.returned_bytes >= s->missing_bytes;
+    if (!s->was_taken)
+        s->missing_bytes = gos_beyond(s->missing_bytes, s->tried.returned_bytes);
+}
+
 static void reckon_device(struct gos_situation *s)
 {
     uint32_t ordinal = (uint32_t)s->diagnosis->device;
@@ -91,6 +134,7 @@ static void reckon_device(struct gos_situation *s)
     s->fragmentation = &s->diagnosis->fragmentation[ordinal];
     gos_pool_sum_make(s->evidence, s->device, &s->pools);
     reckon_request(s);
+    reckon_tried(s);
     reckon_sources(s);
     s->on_device = s->out_of_memory && !s->on_host && s->request->kind != GOS_KIND_IMPORTED;
 }

@@ -141,6 +141,7 @@ static void add_common(const struct gos_situation *s, struct gos_verdict *verdic
     if (s->out_of_memory && s->request->capture != GOS_CAPTURE_NONE)
         gos_verdict_say(verdict, "A graph was being captured, so that nothing could be tried.");
     gos_verdict_say_shape(s, verdict);
+    gos_tried_say(s, verdict);
 }
 
 static void say_nothing_failed(struct gos_verdict *verdict)
@@ -158,6 +159,6 @@ void gos_verdict_make(struct gos_evidence *evidence, struct gos_diagnosis *diagn
         choose(&situation, &diagnosis->verdict);
     else
         say_nothing_failed(&diagnosis->verdict);
-    gos_doubt(evidence, &diagnosis->verdict);
+    gos_doubt(evidence, diagnosis);
     add_common(&situation, &diagnosis->verdict);
 }

@@ -126,6 +126,7 @@ struct gos_pool_evidence {
     bool attributes_known;
     uint64_t reserved_bytes; /* taken from the device */
     uint64_t used_bytes;     /* of that, in use as the driver counts it */
+    bool used_sticks;        /* that count is known to say too much (track/pool.h) */
     uint64_t threshold_bytes;
     uint64_t live_bytes; /* on our books */
 };

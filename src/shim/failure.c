@@ -1,7 +1,6 @@
 #include "failure.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "../base/log.h"
 #include "../base/loss.h"
@@ -11,7 +10,8 @@
 #include "../base/thread.h"
 #include "../cuda/error.h"
 #include "../cuda/relaxed.h"
-#include "../diagnose/flushed.h"
+#include "../diagnose/revise.h"
+#include "../diagnose/saturate.h"
 #include "../observe/fallbacks.h"
 #include "../observe/frameworks.h"
 #include "../observe/observe.h"
@@ -276,41 +276,28 @@ bool gos_failure_handle(struct gos_call *call, CUresult result)
     return again;
 }
 
-static void mark_last_step(struct gos_report *report, bool recovered)
+/* What came back into a pool the device does not show, but the driver took it from there. */
+static void mark_last_step(struct gos_failure *failure)
 {
-    if (!recovered || report->step_count == 0)
-        return;
-    report->steps[report->step_count - 1].result = "helped";
-    report->steps[report->step_count - 1].cuda_result = CUDA_SUCCESS;
-}
-
-/* That a flush helped says who had held the memory, which nobody could see before. */
-static void learn_from_last_step(struct gos_failure *failure)
-{
-    const struct gos_report *report = &failure->report;
-    const struct gos_step_record *last =
+    struct gos_report *report = &failure->report;
+    struct gos_step_record *last =
         report->step_count ? &report->steps[report->step_count - 1] : NULL;
 
-    if (last && last->giver)
-        gos_diagnose_flushed(&failure->evidence, &failure->diagnosis, last->giver,
-                             last->given_bytes);
-}
-
-static bool was_flushed_in_vain(const struct gos_report *report)
-{
-    for (uint32_t i = 0; i < report->step_count; i++)
-        if (strcmp(report->steps[i].step, "flush") == 0 &&
-            strcmp(report->steps[i].result, "no help") == 0)
-            return true;
-    return false;
+    if (!last)
+        return;
+    last->result = "helped";
+    last->cuda_result = CUDA_SUCCESS;
+    last->freed_bytes = gos_greater(last->freed_bytes, last->given_bytes);
+    if (!last->freed_bytes && !failure->ladder.substitute) /* the host's, or taken at once */
+        last->freed_bytes = failure->diagnosis.verdict.short_bytes
+                                ? failure->diagnosis.verdict.short_bytes
+                                : failure->evidence.request.bytes;
 }
 
 void gos_failure_learn_from_steps(struct gos_failure *failure, bool recovered)
 {
-    if (recovered)
-        learn_from_last_step(failure);
-    else if (was_flushed_in_vain(&failure->report))
-        gos_diagnose_flushed_in_vain(&failure->evidence, &failure->diagnosis);
+    gos_diagnose_revise(&failure->evidence, &failure->diagnosis, failure->report.steps,
+                        failure->report.step_count, recovered);
 }
 
 /* The turn goes last: the next thread that failed at the same place finds this failure kept. */
@@ -335,7 +322,8 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
     bool recovered = result == CUDA_SUCCESS;
 
     gos_relaxed_end(&failure->relaxed);
-    mark_last_step(&failure->report, recovered);
+    if (recovered)
+        mark_last_step(failure);
     gos_failure_learn_from_steps(failure, recovered);
     if (failure->ladder.substitute)
         gos_fallbacks_observe(&failure->evidence);

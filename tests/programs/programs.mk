@@ -9,7 +9,8 @@ driver_hosts := address_limit alloc_kinds asks_once capture_cached churn ends_jo
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_loader_lock stack_million \
                stack_reopened stack_signal stack_stub_python stack_tags stack_threads starting_python
 runtime_hosts := runtime_own_cache runtime_pair runtime_recovered runtime_refused
-driver_hosts += first_allocation forked_busy fragments host_memory ipc_full two_gpus watched_needs
+driver_hosts += first_allocation forked_busy fragments host_memory ipc_full sticking_count \
+                two_gpus watched_needs
 driver_hosts += $(sort $(notdir $(basename $(wildcard tests/programs/regress_*.c))))
 load_paths := linked dlsym resolver
 

@@ -38,6 +38,37 @@ static void pool_is_found_as_it_was_seen(void **state)
     assert_false(gos_pool_find(0, &found));
 }
 
+static void count_of_a_pool_sticks_for_good(void **state)
+{
+    struct gos_pool_info first = {.pool = 0x9000, .device = 7, .site = 5};
+    struct gos_pool_info found;
+
+    (void)state;
+    gos_pool_used_sticks(0x9000); /* of a pool that nobody knows */
+    assert_false(gos_pool_find(0x9000, &found));
+    gos_pool_seen(&first);
+    gos_pool_used_sticks(0x9000);
+    gos_pool_seen(&first);
+    assert_true(gos_pool_find(0x9000, &found));
+    assert_true(found.used_sticks);
+    assert_int_equal(found.device, 7);
+    assert_int_equal(found.site, 5);
+}
+
+/* All that the second look has is new, and nothing that the first one had is in it. */
+static void pool_that_is_only_found_to_be_more_is_stored_again(void **state)
+{
+    struct gos_pool_info first = {.pool = 0x9000, .device = 7};
+    struct gos_pool_info again = {.pool = 0x9000, .device = 7, .is_default = true};
+    struct gos_pool_info found;
+
+    (void)state;
+    gos_pool_seen(&first);
+    gos_pool_seen(&again);
+    assert_true(gos_pool_find(0x9000, &found));
+    assert_true(found.is_default);
+}
+
 static void pool_seen_again_keeps_what_is_known_and_learns_the_rest(void **state)
 {
     struct gos_pool_info first = {.pool = 0x9000, .device = 7, .site = 5};
@@ -376,6 +407,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(pool_is_found_as_it_was_seen),
         TEST(pool_seen_again_keeps_what_is_known_and_learns_the_rest),
+        TEST(count_of_a_pool_sticks_for_good),
+        TEST(pool_that_is_only_found_to_be_more_is_stored_again),
         TEST(pool_of_managed_memory_is_known_but_not_listed),
         TEST(destroyed_pool_is_unknown_and_its_place_is_used_again),
         TEST(pool_too_many_is_refused_and_counted),
