@@ -89,6 +89,14 @@ void gos_failure_draft(struct gos_failure *failure)
         gos_loss_count(GOS_LOSS_REPORT);
 }
 
+/* Nothing that was tried has recovered memory. */
+static void judge(struct gos_failure *failure)
+{
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    if (failure->report.step_count > 0)
+        gos_failure_learn_from_steps(failure, false);
+}
+
 /* --- a refusal that is not told ------------------------------------------------------------- */
 
 /* Until then no other process is taken to have changed much. */
@@ -145,7 +153,7 @@ struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct g
     }
     failure->evidence.request = *request;
     failure->evidence.told_wall_ns = 0;
-    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    judge(failure);
     gos_failure_draft(failure);
     return failure;
 }
@@ -157,7 +165,7 @@ void gos_failure_complete(struct gos_failure *failure)
     if (failure->lacks_lasting)
         gos_observe_lasting(&failure->evidence);
     failure->lacks_lasting = false;
-    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    judge(failure);
 }
 
 void gos_failure_tell_late(struct gos_failure *failure)
@@ -196,8 +204,7 @@ void gos_failure_learn(struct gos_failure *failure, const char *answer)
 
     gos_view_arrived(evidence);
     gos_frameworks_read(evidence, answer, true);
-    gos_diagnose(evidence, &failure->diagnosis);
-    gos_failure_learn_from_steps(failure, false);
+    judge(failure);
     gos_failure_write(failure, failure->report.outcome);
     if (failure->diagnosis.verdict.code != before)
         gos_notice_changed(&failure->report);
@@ -249,9 +256,8 @@ static void tell_word(const struct gos_request *request, bool is_quiet)
 
     if (!failure)
         return;
-    gos_diagnose(&failure->evidence, &failure->diagnosis);
-    gos_failure_learn_from_steps(failure, false);
     if (is_quiet) {
+        judge(failure);
         gos_failure_draft(failure);
     } else {
         gos_failure_complete(failure);
