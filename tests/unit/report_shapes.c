@@ -396,8 +396,8 @@ static void frameworks(struct shape *shape)
 static void pools_and_streams(struct shape *shape)
 {
     static const struct gos_pool_evidence pools[] = {
-        {0x7f001, 0, true, false, true, 12 * GIB, GIB, UINT64_MAX, GIB},
-        {0x7f002, 0, false, true, false, 0, 0, 0, 0},
+        {0x7f001, 0, true, false, true, 12 * GIB, GIB, false, UINT64_MAX, GIB},
+        {0x7f002, 0, false, true, false, 0, 0, false, 0, 0},
     };
     static const struct gos_stream_evidence streams[] = {
         {.stream = 0x55aa, .context = 0x99, .running = true, .asked = true, .freed_bytes = 2 * GIB},
