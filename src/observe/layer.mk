@@ -1,5 +1,6 @@
 observe_sources := \
     allocator_stack.c \
+    collector.c \
     command_line.c \
     contexts.c \
     control_group.c \
@@ -25,6 +26,7 @@ observe_sources := \
     python_call.c \
     python_error.c \
     python_script.c \
+    python_visit.c \
     secrecy.c \
     snapshot.c \
     sort.c \
