@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "../track/python_interpreter.h"
 #include "python_api.h"
 
 typedef const struct gos_python_api *python;
@@ -29,6 +30,13 @@ static python held(void)
 bool gos_gil_is_held(void)
 {
     return held() != NULL;
+}
+
+static bool is_free_threaded(void)
+{
+    const struct gos_interpreter *interpreter = gos_python_known();
+
+    return interpreter && interpreter->layout.is_free_threaded;
 }
 
 static bool is_main(python py)
@@ -65,22 +73,32 @@ static bool is_awaited(python py)
     return is_awaited;
 }
 
+static enum gos_gil state_of(python py)
+{
+    if (is_main(py))
+        return GOS_GIL_MAY_GO;
+    if (!is_awaited(py))
+        return GOS_GIL_IN_DANGER;
+    return is_free_threaded() ? GOS_GIL_MAY_GO : GOS_GIL_STAYS;
+}
+
 enum gos_gil gos_gil_state(void)
 {
     python py = held();
 
-    if (!py)
-        return GOS_GIL_NOT_HELD;
-    if (is_main(py))
-        return GOS_GIL_MAY_GO;
-    return is_awaited(py) ? GOS_GIL_STAYS : GOS_GIL_IN_DANGER;
+    return py ? state_of(py) : GOS_GIL_NOT_HELD;
 }
 
 void *gos_gil_release(void)
 {
     python py = held();
 
-    return py && is_main(py) ? py->PyEval_SaveThread() : NULL;
+    return py && state_of(py) == GOS_GIL_MAY_GO ? py->PyEval_SaveThread() : NULL;
+}
+
+void *gos_gil_detach(void)
+{
+    return is_free_threaded() ? gos_gil_release() : NULL;
 }
 
 void gos_gil_retake(void *released)

@@ -10,9 +10,9 @@
  * main thread, which is the one that ends it, is the GIL let go of.
  *
  * Builds without the GIL: a thread that is attached to the interpreter counts as
- * one that holds it.  Such a thread is detached for a wait under the same rules,
- * and where it stays attached it waits for no longer than turn.h says, so that
- * whoever stops the world for a collection is not kept.
+ * one that holds it.  Whoever stops the world, as for a collection, waits until
+ * it is detached, and nothing is guarded by its being attached.  So there each
+ * thread that the interpreter awaits is detached for each wait.
  *
  * Hook context.  No lock of ours that a thread with the GIL might wait for is
  * held across gos_gil_retake, except the turn to recover, for which a thread
@@ -25,7 +25,7 @@
 
 enum gos_gil {
     GOS_GIL_NOT_HELD, /* or there is no interpreter: others may take it for this thread */
-    GOS_GIL_MAY_GO,   /* held by the main thread: gos_gil_release lets go of it */
+    GOS_GIL_MAY_GO,   /* held by the main thread, or there is none to keep: gos_gil_release */
     GOS_GIL_STAYS,    /* held by a thread whose end the interpreter awaits before its own */
     GOS_GIL_IN_DANGER /* held by one that it does not await, or of which that is not known */
 };
@@ -37,6 +37,8 @@ bool gos_gil_is_held(void);
 
 /* What gos_gil_retake wants; NULL: it is not held, or may not go, and nothing was done. */
 void *gos_gil_release(void);
+/* The same for a wait that no flush needs: only in builds without the GIL. */
+void *gos_gil_detach(void);
 void gos_gil_retake(void *released); /* NULL is fine */
 
 #endif

@@ -93,8 +93,10 @@ static bool wait_and_count(void)
 {
     uint64_t began_ns = gos_os.monotonic_ns();
     uint64_t waited_ns = gos_ladder_waited_ns();
+    void *detached = gos_gil_detach();
     bool taken = take_within(longest_wait_ns());
 
+    gos_gil_retake(detached);
     gos_thread.turn_ns +=
         gos_beyond(gos_os.monotonic_ns() - began_ns, gos_ladder_waited_ns() - waited_ns);
     return taken;
