@@ -10,7 +10,7 @@
  * main thread, which is the one that ends it, is the GIL let go of.
  *
  * Builds without the GIL: a thread that is attached to the interpreter counts as
- * one that holds it.  Whoever stops the world, as for a collection, waits until
+ * one that holds it.  A thread that stops the world, as for a collection, waits until
  * it is detached, and nothing is guarded by its being attached.  So there each
  * thread that the interpreter awaits is detached for each wait.
  *

@@ -55,7 +55,7 @@ def test_idle_memory_is_measured_and_a_line_of_the_ledger(frameworks, version):
 
 
 @pytest.mark.parametrize("version", pythons.of_versions(pythons.KNOWN))
-def test_frameworks_are_not_asked_by_who_holds_the_gil(frameworks, version):
+def test_frameworks_are_not_asked_by_a_thread_that_holds_the_gil(frameworks, version):
     run = frameworks("idle", "gil", version=version, env=LOOK_ONLY)
     assert outcomes(run) == ["ask 2"], run.stderr
     assert run.told("asked") == [0]
