@@ -65,6 +65,19 @@ uint32_t gos_frameworks_askable(struct gos_evidence *evidence, uint32_t *inside)
     return all & ~*inside;
 }
 
+uint32_t gos_frameworks_imported(void)
+{
+    static const char *const names[] = {"torch", "cupy", "jax"}; /* in the order of the bits */
+    const struct gos_python_api *py = gos_python_api();
+    void *modules = py ? py->PyImport_GetModuleDict() : NULL;
+    uint32_t imported = 0;
+
+    for (uint32_t i = 0; modules && i < sizeof names / sizeof names[0]; i++)
+        if (py->PyDict_GetItemString(modules, names[i]))
+            imported |= 1u << i;
+    return imported;
+}
+
 /* --- on the helper -------------------------------------------------------------------------- */
 
 static void tell_begun(void)
@@ -166,15 +179,6 @@ static void fill_job(const struct gos_evidence *evidence, uint32_t who, const ch
         gos_driver.cuCtxGetCurrent(&asked->context);
 }
 
-static int run_helper(uint64_t timeout_ns)
-{
-    void *released = gos_gil_release();
-    int result = gos_helper_run(ask_all, timeout_ns);
-
-    gos_gil_retake(released);
-    return result;
-}
-
 void gos_frameworks_observe(struct gos_evidence *evidence, uint32_t who, uint64_t timeout_ns,
                             const char *snapshot_path)
 {
@@ -184,7 +188,7 @@ void gos_frameworks_observe(struct gos_evidence *evidence, uint32_t who, uint64_
         return;
     }
     fill_job(evidence, who, snapshot_path, &job);
-    int result = run_helper(timeout_ns);
+    int result = gos_helper_run(ask_all, timeout_ns);
     if (result == -ETIMEDOUT) {
         gos_evidence_incomplete(evidence, "what frameworks say they hold (no answer within "
                                           "GPUOOMSHIM_FRAMEWORK_BUDGET)");

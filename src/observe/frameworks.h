@@ -24,6 +24,12 @@ enum { GOS_FRAMEWORK_TORCH = 1u << 0, GOS_FRAMEWORK_CUPY = 1u << 1, GOS_FRAMEWOR
 #define GOS_FRAMEWORKS_ANSWER_BYTES 16384
 
 /*
+ * Which of them has the program imported?  Asked by a thread that holds the
+ * GIL; no code of the host runs for it.
+ */
+uint32_t gos_frameworks_imported(void);
+
+/*
  * Those that may be asked by a thread in this place, and in *inside those
  * whose allocator it is inside of.  0 and 0 where nobody may be: no
  * interpreter, a forked child, a capture, an unreadable stack (the last two
@@ -32,8 +38,8 @@ enum { GOS_FRAMEWORK_TORCH = 1u << 0, GOS_FRAMEWORK_CUPY = 1u << 1, GOS_FRAMEWOR
 uint32_t gos_frameworks_askable(struct gos_evidence *evidence, uint32_t *inside);
 
 /*
- * Ask them now and fill evidence->frameworks, waiting no longer than that.  A
- * calling thread that holds the GIL lets go of it for the wait.  With
+ * Ask them now and fill evidence->frameworks, waiting no longer than that.  The
+ * calling thread does not hold the GIL, which the helper needs.  With
  * snapshot_path torch also pickles its snapshot to that file, which must not
  * exist: private, complete or absent.
  *

@@ -1,44 +1,110 @@
 #include "gil.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
+#include "../track/python_interpreter.h"
 #include "python_api.h"
+
+typedef const struct gos_python_api *python;
 
 /*
  * PyGILState_Check alone would not do: once a program has made a
  * subinterpreter it always says yes, and letting go of what is not held ends
  * the process.
  */
-static bool is_held(const struct gos_python_api *api)
+static bool is_held(python py)
 {
-    void *own = api->PyGILState_GetThisThreadState();
+    void *own = py->PyGILState_GetThisThreadState();
 
-    return own && api->current_thread_state() == own && api->PyGILState_Check() == 1;
+    return own && py->current_thread_state() == own && py->PyGILState_Check() == 1;
+}
+
+/* NULL: this thread does not hold it. */
+static python held(void)
+{
+    python py = gos_python_api();
+
+    return py && is_held(py) ? py : NULL;
 }
 
 bool gos_gil_is_held(void)
 {
-    const struct gos_python_api *api = gos_python_api();
+    return held() != NULL;
+}
 
-    return api && is_held(api);
+static bool is_free_threaded(void)
+{
+    const struct gos_interpreter *interpreter = gos_python_known();
+
+    return interpreter && interpreter->layout.is_free_threaded;
+}
+
+static bool is_main(python py)
+{
+    return py->is_main_thread && py->is_main_thread() == 1;
+}
+
+/* Borrowed: what `threading` knows of this thread; NULL: it did not make it. */
+static void *find_thread(python py)
+{
+    void *threading = py->PyDict_GetItemString(py->PyImport_GetModuleDict(), "threading");
+    void *all = threading ? py->PyObject_GetAttrString(threading, "_active") : NULL;
+    void *number = all ? py->PyLong_FromUnsignedLong(py->PyThread_get_thread_ident()) : NULL;
+    void *thread = number ? py->PyDict_GetItem(all, number) : NULL;
+
+    gos_python_let_go(py, number);
+    gos_python_let_go(py, all);
+    return thread;
+}
+
+/*
+ * The end of the interpreter begins with the end of all threads of `threading`
+ * but the daemons.  Read from attributes, which runs no code of the host.
+ */
+static bool is_awaited(python py)
+{
+    struct gos_python_raised raised = gos_python_put_aside(py);
+    void *thread = find_thread(py);
+    void *daemon = thread ? py->PyObject_GetAttrString(thread, "_daemonic") : NULL;
+    bool is_awaited = daemon && py->PyObject_IsTrue(daemon) == 0;
+
+    gos_python_let_go(py, daemon);
+    gos_python_put_back(py, &raised);
+    return is_awaited;
+}
+
+static enum gos_gil state_of(python py)
+{
+    if (is_main(py))
+        return GOS_GIL_MAY_GO;
+    if (!is_awaited(py))
+        return GOS_GIL_IN_DANGER;
+    return is_free_threaded() ? GOS_GIL_MAY_GO : GOS_GIL_STAYS;
+}
+
+enum gos_gil gos_gil_state(void)
+{
+    python py = held();
+
+    return py ? state_of(py) : GOS_GIL_NOT_HELD;
 }
 
 void *gos_gil_release(void)
 {
-    const struct gos_python_api *api = gos_python_api();
+    python py = held();
 
-    return api && is_held(api) ? api->PyEval_SaveThread() : NULL;
+    return py && state_of(py) == GOS_GIL_MAY_GO ? py->PyEval_SaveThread() : NULL;
 }
 
-/*
- * Were the interpreter ending by now, this would end the thread, as it does
- * with any thread that comes back from a blocking call.
- */
+void *gos_gil_detach(void)
+{
+    return is_free_threaded() ? gos_gil_release() : NULL;
+}
+
 void gos_gil_retake(void *released)
 {
-    const struct gos_python_api *api = gos_python_api_found();
+    python py = gos_python_api_found();
 
-    if (released && api)
-        api->PyEval_RestoreThread(released);
+    if (released && py)
+        py->PyEval_RestoreThread(released);
 }

@@ -1,5 +1,6 @@
 observe_sources := \
     allocator_stack.c \
+    collector.c \
     command_line.c \
     contexts.c \
     control_group.c \
@@ -27,6 +28,7 @@ observe_sources := \
     python_error.c \
     python_exception.c \
     python_script.c \
+    python_visit.c \
     refusal_words.c \
     secrecy.c \
     snapshot.c \

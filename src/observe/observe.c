@@ -15,6 +15,7 @@
 #include "../track/python_frames.h"
 #include "../track/site.h"
 #include "../track/unwind.h"
+#include "collector.h"
 #include "command_line.h"
 #include "contexts.h"
 #include "device_state.h"
@@ -244,5 +245,6 @@ void gos_observe_release(struct gos_evidence *evidence)
 void gos_observe_reset_after_fork(void)
 {
     gos_helper_reset_after_fork();
+    gos_collector_reset_after_fork(); /* asks the interpreter */
     gos_python_api_reset_after_fork();
 }

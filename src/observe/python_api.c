@@ -24,7 +24,7 @@ static bool holds_interpreter(const struct gos_module *module, void *unused)
     return is_initialized && is_initialized();
 }
 
-/* Nothing depends on these two. */
+/* Nothing depends on these. */
 static void fill_interpreter(struct gos_python_api *api, const struct gos_module *module)
 {
     uintptr_t current = gos_module_symbol(module, "PyInterpreterState_Get");
@@ -34,6 +34,7 @@ static void fill_interpreter(struct gos_python_api *api, const struct gos_module
     api->current_interpreter = (void *(*)(void))current;
     api->interpreter_dict =
         (void *(*)(void *))gos_module_symbol(module, "PyInterpreterState_GetDict");
+    api->is_main_thread = (int (*)(void))gos_module_symbol(module, "_PyOS_IsMainThread");
 }
 
 static bool fill(struct gos_python_api *api, const struct gos_module *module)
@@ -119,4 +120,18 @@ void gos_python_api_reset_after_fork(void)
 {
     gos_lock_reset(&publishing);
     atomic_store(&found, NULL); /* it was in memory that the child has forgotten */
+}
+
+struct gos_python_raised gos_python_put_aside(const struct gos_python_api *py)
+{
+    struct gos_python_raised raised = {NULL, NULL, NULL};
+
+    py->PyErr_Fetch(&raised.type, &raised.value, &raised.traceback);
+    return raised;
+}
+
+/* Takes the place of whatever was raised meanwhile. */
+void gos_python_put_back(const struct gos_python_api *py, const struct gos_python_raised *raised)
+{
+    py->PyErr_Restore(raised->type, raised->value, raised->traceback);
 }

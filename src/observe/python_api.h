@@ -28,13 +28,20 @@
     CALL(PyEval_GetBuiltins, void *, (void))                                                       \
     CALL(PyDict_New, void *, (void))                                                               \
     CALL(PyDict_SetItemString, int, (void *dict, const char *key, void *value))                    \
+    CALL(PyDict_GetItem, void *, (void *dict, void *key))                                          \
     CALL(PyDict_GetItemString, void *, (void *dict, const char *key))                              \
     CALL(PyObject_GetAttrString, void *, (void *object, const char *name))                         \
     CALL(PyObject_CallObject, void *, (void *callable, void *arguments))                           \
+    CALL(PyObject_CallFunction, void *, (void *callable, const char *format, ...))                 \
+    CALL(PyObject_IsTrue, int, (void *object))                                                     \
+    CALL(PyObject_RichCompareBool, int, (void *left, void *right, int comparison))                 \
     CALL(PyObject_Str, void *, (void *object))                                                     \
+    CALL(PyLong_FromUnsignedLong, void *, (unsigned long number))                                  \
+    CALL(PyThread_get_thread_ident, unsigned long, (void))                                         \
     CALL(PyUnicode_FromString, void *, (const char *utf8))                                         \
     CALL(PyUnicode_AsUTF8, const char *, (void *string))                                           \
     CALL(PyErr_Fetch, void, (void **type, void **value, void **traceback))                         \
+    CALL(PyErr_Restore, void, (void *type, void *value, void *traceback))                          \
     CALL(PyErr_Clear, void, (void))                                                                \
     CALL(Py_IncRef, void, (void *object))                                                          \
     CALL(Py_DecRef, void, (void *object))
@@ -63,7 +70,9 @@ struct gos_python_api {
     /* For what is kept as long as the interpreter lives; may be NULL. */
     void *(*current_interpreter)(void);
     void *(*interpreter_dict)(void *interpreter);
-    bool sees_exceptions;            /* has all of GOS_PYTHON_EXCEPTION_CALLS */
+    bool sees_exceptions; /* has all of GOS_PYTHON_EXCEPTION_CALLS */
+    /* Asked by a thread that holds the GIL; NULL: it cannot be told.  Exported by 3.8 to 3.15. */
+    int (*is_main_thread)(void);
     const struct gos_module *module; /* that has all these */
 };
 
@@ -77,5 +86,20 @@ const struct gos_python_api *gos_python_api(void);
 const struct gos_python_api *gos_python_api_found(void);
 
 void gos_python_api_reset_after_fork(void);
+
+/* The rest is for a thread that holds the GIL. */
+
+static inline void gos_python_let_go(const struct gos_python_api *py, void *object)
+{
+    if (object)
+        py->Py_DecRef(object);
+}
+
+/* An exception that the host has in hand, put aside while something else is called. */
+struct gos_python_raised {
+    void *type, *value, *traceback;
+};
+struct gos_python_raised gos_python_put_aside(const struct gos_python_api *py);
+void gos_python_put_back(const struct gos_python_api *py, const struct gos_python_raised *raised);
 
 #endif

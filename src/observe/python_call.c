@@ -2,19 +2,13 @@
 
 #include <string.h>
 
-#include "helper_thread.h"
 #include "python_api.h"
 #include "python_error.h"
+#include "python_visit.h"
 
 #define NAME_MAX_BYTES 128
 
 typedef const struct gos_python_api *python;
-
-static void let_go(python py, void *object)
-{
-    if (object)
-        py->Py_DecRef(object);
-}
 
 static bool copy_name(char name[NAME_MAX_BYTES], const char *from, size_t length)
 {
@@ -41,7 +35,7 @@ static void *step_into(python py, void *object, const char *name)
 {
     void *attribute = py->PyObject_GetAttrString(object, name);
 
-    let_go(py, object);
+    gos_python_let_go(py, object);
     return attribute;
 }
 
@@ -49,7 +43,7 @@ static void *step_through(python py, void *callable)
 {
     void *result = py->PyObject_CallObject(callable, NULL);
 
-    let_go(py, callable);
+    gos_python_let_go(py, callable);
     return result;
 }
 
@@ -68,7 +62,7 @@ static void *follow(python py, void *object, const char *steps, size_t length)
         bool is_called = ends_in_call(steps, step_length);
 
         if (!copy_name(name, steps, is_called ? step_length - 2 : step_length)) {
-            let_go(py, object);
+            gos_python_let_go(py, object);
             return NULL;
         }
         object = step_into(py, object, name);
@@ -97,24 +91,17 @@ static enum gos_python_answer call(python py, const char *path, size_t length,
         gos_python_put_error(py, text);
         return GOS_PYTHON_RAISED;
     }
-    let_go(py, result);
+    gos_python_let_go(py, result);
     return GOS_PYTHON_DONE;
 }
 
-/*
- * Taking the GIL may have lasted longer than anybody waits, or until the
- * interpreter is about to end: then it is given back and nothing is done.
- */
 enum gos_python_answer gos_python_call(const char *path, size_t length, struct gos_text *text)
 {
-    enum gos_python_answer answer = GOS_PYTHON_ENDING;
-    python py = gos_python_api();
+    struct gos_python_visit visit;
 
-    if (!py)
-        return answer;
-    int state = py->PyGILState_Ensure();
-    if (!gos_helper_is_abandoned() && !py->is_finalizing())
-        answer = call(py, path, length, text);
-    py->PyGILState_Release(state);
+    if (!gos_python_enter(&visit))
+        return GOS_PYTHON_ENDING;
+    enum gos_python_answer answer = call(visit.py, path, length, text);
+    gos_python_leave(&visit);
     return answer;
 }

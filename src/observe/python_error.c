@@ -4,12 +4,6 @@
 
 #define WORDS_MAX 120
 
-static void let_go(const struct gos_python_api *py, void *object)
-{
-    if (object)
-        py->Py_DecRef(object);
-}
-
 /* It may hold anything, so control characters stay out; bytes of UTF-8 are kept. */
 static void put_string(const struct gos_python_api *py, void *string, struct gos_text *text)
 {
@@ -24,7 +18,7 @@ static void put_type(const struct gos_python_api *py, void *type, struct gos_tex
     void *name = type ? py->PyObject_GetAttrString(type, "__name__") : NULL;
 
     put_string(py, name, text);
-    let_go(py, name);
+    gos_python_let_go(py, name);
 }
 
 static void put_value(const struct gos_python_api *py, void *value, struct gos_text *text)
@@ -33,7 +27,7 @@ static void put_value(const struct gos_python_api *py, void *value, struct gos_t
 
     gos_text_put(text, ": ");
     put_string(py, string, text);
-    let_go(py, string);
+    gos_python_let_go(py, string);
 }
 
 void gos_python_put_error(const struct gos_python_api *py, struct gos_text *text)
@@ -48,7 +42,7 @@ void gos_python_put_error(const struct gos_python_api *py, struct gos_text *text
         gos_text_put(text, "not the path of a function");
     }
     py->PyErr_Clear(); /* what telling it may have raised */
-    let_go(py, type);
-    let_go(py, value);
-    let_go(py, traceback);
+    gos_python_let_go(py, type);
+    gos_python_let_go(py, value);
+    gos_python_let_go(py, traceback);
 }

@@ -2,27 +2,21 @@
 
 #include <stdbool.h>
 
-#include "helper_thread.h"
 #include "python_api.h"
 #include "python_error.h"
+#include "python_visit.h"
 
 typedef const struct gos_python_api *python;
 
 /* Of Include/compile.h: a sequence of statements. */
 #define FILE_INPUT 257
 
-static void let_go(python py, void *object)
-{
-    if (object)
-        py->Py_DecRef(object);
-}
-
 static bool set_word(python py, void *globals, const struct gos_python_word *word)
 {
     void *value = py->PyUnicode_FromString(word->value);
     bool done = value && py->PyDict_SetItemString(globals, word->name, value) == 0;
 
-    let_go(py, value);
+    gos_python_let_go(py, value);
     return done;
 }
 
@@ -79,8 +73,8 @@ static bool evaluate(python py, const char *script, void *globals, void (*begun)
     begun();
     void *result = code ? py->PyEval_EvalCode(code, globals, globals) : NULL;
 
-    let_go(py, code);
-    let_go(py, result);
+    gos_python_let_go(py, code);
+    gos_python_let_go(py, result);
     return result != NULL;
 }
 
@@ -104,22 +98,19 @@ static enum gos_python_answer run(python py, const char *script,
 
     if (!done)
         gos_python_put_error(py, answer);
-    let_go(py, globals);
+    gos_python_let_go(py, globals);
     return done ? GOS_PYTHON_DONE : GOS_PYTHON_RAISED;
 }
 
 enum gos_python_answer gos_python_run(const char *script, const struct gos_python_word *words,
                                       size_t count, struct gos_text *answer, void (*begun)(void))
 {
-    enum gos_python_answer result = GOS_PYTHON_ENDING;
-    python py = gos_python_api();
+    struct gos_python_visit visit;
 
-    if (!py)
-        return result;
-    int state = py->PyGILState_Ensure();
-    if (!gos_helper_is_abandoned() && !py->is_finalizing())
-        result = run(py, script, words, count, answer, begun);
-    py->PyGILState_Release(state);
+    if (!gos_python_enter(&visit))
+        return GOS_PYTHON_ENDING;
+    enum gos_python_answer result = run(visit.py, script, words, count, answer, begun);
+    gos_python_leave(&visit);
     return result;
 }
 

@@ -9,6 +9,7 @@
 #include "../base/options.h"
 #include "../base/os.h"
 #include "../base/text.h"
+#include "../base/thread.h"
 #include "../cuda/driver.h"
 #include "../observe/gil.h"
 #include "../observe/helper_thread.h"
@@ -31,6 +32,7 @@ static struct {
     CUcontext context;
     int device;
     uint64_t wanted_bytes; /* 0: unknown */
+    uint64_t deadline_ns;  /* nobody is asked after that */
     /* The answer. */
     struct gos_text words;
     char words_data[WORDS_BYTES];
@@ -50,6 +52,7 @@ static _Atomic(const char *) being_asked; /* also read when the helper is late *
 static bool is_over(void)
 {
     return gos_helper_is_abandoned() || gos_capture_count() > 0 ||
+           gos_os.monotonic_ns() >= job.deadline_ns ||
            (job.wanted_bytes && gos_driver_free_bytes() >= job.wanted_bytes + MARGIN_BYTES);
 }
 
@@ -173,20 +176,25 @@ static void ask_callbacks(void)
         ask_callback(i);
 }
 
-/*
- * The failing call's context, so that who gives back memory "of the current
- * device" means the right one.
- */
 static void ask_all(void)
 {
-    if (gos_driver.cuCtxSetCurrent)
-        gos_driver.cuCtxSetCurrent(job.context);
     if (job.plan.pinned)
         ask_pinned();
     else
         ask_frameworks();
     ask_named();
     ask_callbacks();
+}
+
+/*
+ * The failing call's context, so that who gives back memory "of the current
+ * device" means the right one.
+ */
+static void ask_in_context(void)
+{
+    if (gos_driver.cuCtxSetCurrent)
+        gos_driver.cuCtxSetCurrent(job.context);
+    ask_all();
     if (gos_driver.cuCtxSetCurrent)
         gos_driver.cuCtxSetCurrent(NULL);
 }
@@ -194,11 +202,31 @@ static void ask_all(void)
 /* --- on the failing thread ---------------------------------------------------------------------
  */
 
+static bool asks_python(const struct gos_flush_plan *plan)
+{
+    return plan->torch || plan->cupy || plan->named;
+}
+
+/* Why it cannot be done as things stand with the GIL, or NULL. */
+static const char *gil_refusal(const struct gos_flush_plan *plan)
+{
+    enum gos_gil gil = gos_gil_state();
+
+    if (gil == GOS_GIL_IN_DANGER)
+        return "the failing thread holds the GIL, and the interpreter may end without waiting for "
+               "this thread";
+    if (gil == GOS_GIL_STAYS && !asks_python(plan))
+        return "the failing thread holds the GIL, which the program's callbacks may need";
+    return NULL;
+}
+
 bool gos_step_flush_may_help(const struct gos_ladder *ladder, const char **why_not)
 {
     struct gos_flush_plan plan;
 
     *why_not = gos_flush_plan_make(ladder->diagnosis, &plan);
+    if (!*why_not)
+        *why_not = gil_refusal(&plan);
     return !*why_not;
 }
 
@@ -226,10 +254,12 @@ static uint64_t time_left_ns(uint64_t deadline_ns)
 }
 
 /* Whoever was asked what it holds, and is late, may be about to answer. */
-static bool claim_helper(uint64_t timeout_ns)
+static bool claim_helper(enum gos_gil gil, uint64_t timeout_ns)
 {
     if (gos_helper_claim())
         return true;
+    if (gil == GOS_GIL_STAYS)
+        return false;
     void *released = gos_gil_release();
     bool claimed = gos_helper_claim_within(timeout_ns);
     gos_gil_retake(released);
@@ -239,10 +269,34 @@ static bool claim_helper(uint64_t timeout_ns)
 static int run_helper(uint64_t timeout_ns)
 {
     void *released = gos_gil_release();
-    int result = gos_helper_run(ask_all, timeout_ns);
+    int result = gos_helper_run(ask_in_context, timeout_ns);
 
     gos_gil_retake(released);
     return result;
+}
+
+/*
+ * With the GIL of a thread that keeps it.  What is freed here is the host's
+ * business, and recorded as on the helper; callbacks were promised a thread of
+ * their own, and might wait there for this GIL.  There is no time limit to what
+ * has begun: who is asked has locks that are taken after the GIL, by everybody.
+ */
+static int ask_here(void)
+{
+    struct gos_thread before = gos_thread;
+
+    job.plan.callbacks = false;
+    gos_thread.depth = 0;
+    gos_thread.is_helper = true;
+    gos_thread.api = NULL;
+    ask_all();
+    if (gos_driver.cuCtxSetCurrent)
+        gos_driver.cuCtxSetCurrent(job.context);
+    gos_thread.depth = before.depth;
+    gos_thread.is_helper = before.is_helper;
+    gos_thread.api = before.api;
+    gos_thread.api_caller = before.api_caller;
+    return 0;
 }
 
 static const char *permanent(const struct gos_text *text)
@@ -279,15 +333,19 @@ static bool tell_answer(struct gos_step_record *record)
  */
 bool gos_step_flush_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
+    enum gos_gil gil = gos_gil_state();
+
     record->result = "no help";
-    if (!claim_helper(time_left_ns(ladder->deadline_ns))) {
+    if (!claim_helper(gil, time_left_ns(ladder->deadline_ns))) {
         record->result = "skipped";
         record->reason = "who was asked before has not ended yet";
         return false;
     }
     fill_job(ladder->diagnosis);
     uint64_t before_bytes = gos_driver_free_bytes();
-    int result = run_helper(time_left_ns(ladder->deadline_ns));
+    uint64_t left_ns = time_left_ns(ladder->deadline_ns);
+    job.deadline_ns = gos_os.monotonic_ns() + left_ns;
+    int result = gil == GOS_GIL_STAYS ? ask_here() : run_helper(left_ns);
     if (result == -ETIMEDOUT) {
         tell_late(record);
         ladder->closed = gos_driver_is_held();

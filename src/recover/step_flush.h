@@ -4,8 +4,11 @@
  *
  * The asking is done on a helper thread, because each of them may need a lock
  * that somebody else holds; the failing call waits no longer than
- * GPUOOMSHIM_FLUSH_BUDGET.  A failing thread that holds the GIL lets go of it
- * for the wait.
+ * GPUOOMSHIM_FLUSH_BUDGET.  A failing thread that holds the GIL lets go of it for
+ * the wait only if it is the interpreter's main one.  Elsewhere (observe/gil.h)
+ * frameworks and named functions are asked on the failing thread itself, under
+ * the GIL that it has, which such a function gives up for a while as it always
+ * does; or nobody is, where the interpreter may end meanwhile.
  *
  * torch's cuBLAS workspaces stay unless GPUOOMSHIM_FLUSH names them: the call
  * that failed may be a launch with the address of one among its arguments,

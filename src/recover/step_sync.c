@@ -8,6 +8,7 @@
 #include "../cuda/driver.h"
 #include "../diagnose/pool_sum.h"
 #include "../diagnose/saturate.h"
+#include "../observe/gil.h"
 #include "../track/pool.h"
 #include "../track/stream_use.h"
 
@@ -277,7 +278,9 @@ static void drain(struct gos_ladder *ladder, struct watch *watch, struct gos_ste
     bool is_too_little = gos_step_sync_is_too_little(ladder);
 
     watch->wanted_bytes = ladder->sync_left_some ? 0 : missing_bytes(ladder);
+    void *detached = gos_gil_detach();
     wait_for(watch, is_too_little ? 0 : ladder->sync_until_ns);
+    gos_gil_retake(detached);
     ladder->sync_left_some = has_enough(watch) && !is_done(watch);
     if (is_too_little && !is_done(watch))
         record->reason = "what is still at work is too little to be waited for";

@@ -186,6 +186,8 @@ bool gos_step_wait_may_help(const struct gos_ladder *ladder, const char **why_no
         *why_not = "GPUOOMSHIM_WAIT is used up: the same processes have stayed through it";
     else if (!can_look(diagnosis->device))
         *why_not = "nobody tells what is free of that device: it is not the current one";
+    else if (gos_gil_state() > GOS_GIL_MAY_GO)
+        *why_not = "the failing thread holds the GIL, and is not the interpreter's main thread";
     else
         return true;
     return false;

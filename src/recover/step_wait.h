@@ -11,7 +11,8 @@
  * What is free the driver tells of the current context's device, NVML of
  * another one, as when a first context finds no room.
  *
- * A failing thread that holds the GIL lets go of it for the wait.
+ * The interpreter's main thread lets go of the GIL for the wait; another one that
+ * holds it does not wait (observe/gil.h).
  */
 #ifndef GOS_RECOVER_STEP_WAIT_H
 #define GOS_RECOVER_STEP_WAIT_H

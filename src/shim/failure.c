@@ -132,7 +132,7 @@ static void open_ladder(struct gos_failure *failure, const struct gos_call *call
         !gos_options.inject.recover)
         reason = "the failure was injected, without recover=1";
     if (!reason && !failure->holds_turn)
-        reason = "the recovery of another thread took all the time";
+        reason = gos_turn_refusal();
     failure->ladder.closed = reason != NULL;
     if (reason)
         failure->report.steps[failure->report.step_count++] =

@@ -13,6 +13,7 @@
 #include "../observe/gil.h"
 #include "failure.h"
 #include "kept.h"
+#include "word.h"
 
 static const char later_words[] =
     "what the framework that asked says it holds (it was inside its own allocator; it had not "
@@ -48,6 +49,14 @@ static uint64_t time_limit_ns(const char *path)
     return longer ? gos_options.flush_budget : gos_options.framework_budget;
 }
 
+/* The helper would need the GIL; and a script on this thread may hand it over at any bytecode. */
+static void tell_unasked(struct gos_evidence *evidence, uint32_t who)
+{
+    if (who & gos_frameworks_imported())
+        gos_evidence_incomplete(evidence, "what frameworks say they hold (not asked: the failing "
+                                          "thread holds the GIL)");
+}
+
 uint32_t gos_view_take(struct gos_evidence *evidence, const struct gos_report *report)
 {
     char buffer[PATH_BYTES];
@@ -56,12 +65,12 @@ uint32_t gos_view_take(struct gos_evidence *evidence, const struct gos_report *r
     if (gos_options.framework_budget == 0)
         return 0;
     uint32_t who = gos_frameworks_askable(evidence, &inside);
-    /*
-     * Asking runs the host's code, which may come to need the allocator's lock:
-     * with the GIL, that this thread would have to take back first.
-     */
-    if (inside && gos_gil_is_held())
-        return who | inside;
+    if (gos_word_can_come())
+        inside &= ~(uint32_t)GOS_FRAMEWORK_TORCH;
+    if (gos_gil_is_held()) {
+        tell_unasked(evidence, who);
+        return inside;
+    }
     const char *path = who & GOS_FRAMEWORK_TORCH ? snapshot_path(report, buffer) : "";
     if (who)
         gos_frameworks_observe(evidence, who, time_limit_ns(path), path);

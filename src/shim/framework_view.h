@@ -1,8 +1,9 @@
 /*
  * When frameworks are asked what they hold.
  *
- * Before the ladder those that may be, while the failing call waits.  One whose
- * allocator is on the failing stack only once the call has returned: its
+ * Before the ladder those that may be, while the failing call waits; none when
+ * its thread holds the GIL, which is not let go of to look (observe/gil.h).  One
+ * whose allocator is on the failing stack only once the call has returned: its
  * answer goes into the kept failure, whose report is then written anew.
  */
 #ifndef GOS_SHIM_FRAMEWORK_VIEW_H

@@ -73,27 +73,29 @@ static void give_back(void)
 
 /* Inside a framework's allocator nobody waits longer, for its lock may be what the other needs. */
 #define IN_ALLOCATOR_NS 200000000u
+/* Nor with the GIL, which others need. */
+#define WITH_GIL_NS 20000000u
 
-/* Whoever recovers may need the interpreter to do so. */
-static bool wait_for_turn(void)
+static uint64_t longest_wait_ns(void)
 {
     uint64_t most_ns =
         gos_beyond(gos_options.retry_budget, gos_thread.turn_ns) + gos_step_wait_longest_ns();
 
+    if (gos_gil_is_held())
+        return gos_lesser(most_ns, WITH_GIL_NS);
     if (most_ns > IN_ALLOCATOR_NS && gos_flush_caller_is_in_allocator())
-        most_ns = IN_ALLOCATOR_NS;
-    void *released = gos_gil_release();
-    bool taken = take_within(most_ns);
-    gos_gil_retake(released);
-    return taken;
+        return IN_ALLOCATOR_NS;
+    return most_ns;
 }
 
 static bool wait_and_count(void)
 {
     uint64_t began_ns = gos_os.monotonic_ns();
     uint64_t waited_ns = gos_ladder_waited_ns();
-    bool taken = wait_for_turn();
+    void *detached = gos_gil_detach();
+    bool taken = take_within(longest_wait_ns());
 
+    gos_gil_retake(detached);
     gos_thread.turn_ns +=
         gos_beyond(gos_os.monotonic_ns() - began_ns, gos_ladder_waited_ns() - waited_ns);
     return taken;
@@ -104,6 +106,13 @@ bool gos_turn_take(bool again)
     if (!again)
         gos_thread.turn_ns = 0;
     return note_taken(gos_lock_try(&turn)) || wait_and_count();
+}
+
+const char *gos_turn_refusal(void)
+{
+    return gos_gil_is_held() ? "another thread is recovering, which may take the GIL that the "
+                               "failing thread holds"
+                             : "the recovery of another thread took all the time";
 }
 
 uint64_t gos_turn_spent_ns(void)

@@ -9,7 +9,14 @@
  * may serve them, and where nothing helped, its report tells of all of them that
  * are of the same origin.
  *
- * Hook context, but that a wait for the turn lets go of the host's GIL.
+ * The one that has the turn may need the GIL, for its flush, or to return from
+ * one.  A thread that waits for the turn with the GIL would keep it from that, and
+ * does not let go of it (observe/gil.h): so it waits only so long as a step that
+ * needs no GIL takes, 20 ms, and then goes on without the turn, and so without
+ * recovery.  The other gets the GIL when the host next gives it up; until then its
+ * helper has its own time limit.
+ *
+ * Hook context.
  */
 #ifndef GOS_SHIM_TURN_H
 #define GOS_SHIM_TURN_H
@@ -23,6 +30,9 @@
  * is not ours.  again: for a call that had to wait before.
  */
 bool gos_turn_take(bool again);
+
+/* Why the turn is not this thread's, in words for the report. */
+const char *gos_turn_refusal(void);
 
 /* What this call has spent so, without the time in which other processes were waited for. */
 uint64_t gos_turn_spent_ns(void);

@@ -12,6 +12,7 @@ from test_verdicts import worked_example
 HOST = ROOT / "tests" / "programs" / "framework_host.py"
 PATIENT = {"STUBS": str(PROGRAMS), "GPUOOMSHIM_FRAMEWORK_BUDGET": "20s"}
 LOOK_ONLY = {"GPUOOMSHIM_RETRY": "off"}
+NOT_ASKED = "what frameworks say they hold (not asked: the failing thread holds the GIL)"
 gil_or_not = pytest.mark.parametrize("gil", [[], ["gil"]], ids=["without-gil", "with-gil"])
 
 
@@ -34,9 +35,8 @@ def unseen(report, name):
 
 
 @pytest.mark.parametrize("version", pythons.of_versions(pythons.KNOWN))
-@gil_or_not
-def test_idle_memory_is_measured_and_a_line_of_the_ledger(frameworks, version, gil):
-    run = frameworks("idle", *gil, version=version, env=LOOK_ONLY)
+def test_idle_memory_is_measured_and_a_line_of_the_ledger(frameworks, version):
+    run = frameworks("idle", version=version, env=LOOK_ONLY)
     assert outcomes(run) == ["ask 2"], run.stderr
     assert run.told("asked") == [1]
     report = run.report
@@ -52,6 +52,22 @@ def test_idle_memory_is_measured_and_a_line_of_the_ledger(frameworks, version, g
     assert report.json["verdict"]["holder"] == "torch"
     assert "torch 15.00 GiB reserved, 3.00 GiB in use" in report.text
     assert "FRAMEWORKS" in report.text and "unused by frameworks 12.0" in report.text
+
+
+@pytest.mark.parametrize("version", pythons.of_versions(pythons.KNOWN))
+def test_frameworks_are_not_asked_by_a_thread_that_holds_the_gil(frameworks, version):
+    run = frameworks("idle", "gil", version=version, env=LOOK_ONLY)
+    assert outcomes(run) == ["ask 2"], run.stderr
+    assert run.told("asked") == [0]
+    report = run.report
+    assert said(report) is None
+    assert NOT_ASKED in report.json["incomplete"] and NOT_ASKED in report.text
+    assert (report.code, report.json["verdict"]["confidence"]) == ("cache-held", "possible")
+
+
+def test_program_without_frameworks_lacks_no_answer_of_theirs(frameworks):
+    report = frameworks("without", "gil", env=LOOK_ONLY).report
+    assert NOT_ASKED not in report.json["incomplete"]
 
 
 def test_whom_it_was_measured_at_is_flushed_all_the_same(frameworks):

@@ -63,6 +63,13 @@ def idle():
     tell("asked", torch.cuda.asked)
 
 
+def without():
+    """No framework is imported any more."""
+    fill()
+    del sys.modules["torch"]
+    say("ask", ask())
+
+
 def in_use():
     fill()
     say("ask", ask())

@@ -27,6 +27,7 @@ programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(pa
             $(runtime_hosts:%=$(programs_dir)/%.runtime) $(programs_dir)/lookup $(programs_dir)/weak_names \
             $(stack_hosts:%=$(programs_dir)/%.linked) $(programs_dir)/stack_exceptions \
             $(programs_dir)/libstack_constructor.so $(programs_dir)/libstub_python.so \
+            $(programs_dir)/libstub_extension.so \
             $(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so \
             $(programs_dir)/libstub_free_threaded.so $(programs_dir)/liblookup_plugin.so \
             $(programs_dir)/libforeign_cu.so $(programs_dir)/libsecond_preload.so

@@ -20,6 +20,7 @@ library = load(ctypes.CDLL)
 looker = load(ctypes.PyDLL)  # as torch does: its statistics are taken with the GIL held
 
 before_telling = None  # a host's own idea of what goes wrong
+before_emptying = None
 asked = 0  # how often somebody wanted to know
 emptied = 0
 change_stats = None
@@ -48,6 +49,8 @@ def sit(milliseconds):
 def empty_cache():
     global emptied
     emptied += 1
+    if before_emptying is not None:
+        before_emptying()
     library.stub_torch_empty_cache()
 
 
