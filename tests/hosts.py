@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import stat
 import subprocess
@@ -86,10 +87,54 @@ class Report:
         assert mode == 0o600, oct(mode)
 
 
+def shown(path, *words):
+    """What the command says of a report or a draft."""
+    command = emulated([str(BUILD / "gpuoomshim"), "show", str(path), *words], {})
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, (path, done.stderr)
+    return done.stdout
+
+
+class Draft(Report):
+    """One failure that is not in a report yet: as the command reads it."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.json = json.loads(shown(path, "--json", "."))
+        self.text = shown(path)
+
+
+NUMBERED = re.compile(r"gpuoomshim\..+?\.(?:r\d+\.)?(?P<pid>\d+)\.(?P<number>\d+)\.(json|draft)")
+
+
+def left_in(folder):
+    """Reports and drafts of failures, in the order in which they happened.
+
+    Of one process that is the order of their numbers; a draft comes after the
+    report of its number, for it is what has changed since.
+    """
+    found = []
+    for path in pathlib.Path(folder).iterdir():
+        match = NUMBERED.fullmatch(path.name)
+        if not match or path.is_symlink():
+            continue
+        one = (Draft if path.suffix == ".draft" else Report)(path)
+        one.check()
+        if one.json["kind"] == "failure":
+            found.append((one.json["request"]["wall_ns"], int(match["pid"]),
+                          int(match["number"]), path.suffix == ".draft", one))
+    found.sort(key=lambda entry: entry[:4])
+    for pid in {entry[1] for entry in found}:
+        numbers = [entry[2:4] for entry in found if entry[1] == pid]
+        assert numbers == sorted(numbers), [entry[:4] for entry in found]
+    return [entry[-1] for entry in found]
+
+
 class Run:
     """What a host said and left."""
 
     def __init__(self, process, folder):
+        self.folder = folder
         self.code = process.returncode
         self.stdout = process.stdout
         self.stderr = process.stderr
@@ -103,6 +148,21 @@ class Run:
     def report(self):
         assert len(self.reports) == 1, (self.files, self.stderr)
         return self.reports[0]
+
+    @property
+    def left(self):
+        return left_in(self.folder)
+
+    @property
+    def last(self):
+        """The last failure, whether it is in a report or in a draft."""
+        left = self.left
+        assert left, (self.files, self.stderr)
+        return left[-1]
+
+    @property
+    def drafts(self):
+        return [name for name in self.files if name.endswith(".draft")]
 
     @property
     def lines_of_shim(self):
