@@ -107,7 +107,7 @@ void gos_situation_make(struct gos_evidence *evidence, const struct gos_diagnosi
         .diagnosis = diagnosis,
         .request = request,
         .requester = gos_holder_of_request(request),
-        .out_of_memory = request->result == 2,
+        .out_of_memory = request->result == 2 || request->is_word,
         .on_host = asks_host(request->kind),
         .asked_bytes = request->bytes_known ? request->bytes : 0,
     };

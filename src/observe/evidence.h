@@ -56,7 +56,10 @@ struct gos_request {
      */
     bool is_word;
     uint64_t driver_bytes;
-    uint32_t trials; /* refusals of the same story before this one */
+    uint64_t word_used_bytes;     /* in use of what the framework has, as it says itself */
+    uint64_t word_reserved_bytes; /* what it has */
+    uint32_t trials;              /* refusals of the same story before this one */
+    uint64_t origin; /* who asked, and from which line of the host's: a number; 0 unknown */
 };
 
 /*

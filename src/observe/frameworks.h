@@ -57,4 +57,10 @@ gos_frameworks_start(const struct gos_evidence *evidence, uint32_t who, const ch
 /* Read an answer into the evidence; is_late as in gos_framework_evidence. */
 void gos_frameworks_read(struct gos_evidence *evidence, const char *answer, bool is_late);
 
+/*
+ * What a framework's own word says (request.is_word): its totals.  torch has
+ * emptied its cache before it gives up, so what is unused lies in pieces.
+ */
+void gos_frameworks_by_word(struct gos_evidence *evidence);
+
 #endif

@@ -177,21 +177,59 @@ static void read_line(const struct reader *reader, const char *line, const char 
             gos_scratch_copy(&reader->evidence->scratch, line + 2, (size_t)(end - line - 2));
 }
 
+static bool has_rows(struct gos_evidence *evidence)
+{
+    if (!evidence->frameworks)
+        evidence->frameworks =
+            gos_scratch_alloc(&evidence->scratch, ROWS_MAX * sizeof *evidence->frameworks);
+    if (!evidence->frameworks)
+        gos_evidence_incomplete(evidence, "what frameworks say they hold (no memory for it)");
+    return evidence->frameworks != NULL;
+}
+
 void gos_frameworks_read(struct gos_evidence *evidence, const char *answer, bool is_late)
 {
     struct reader reader = {.evidence = evidence, .is_late = is_late};
 
-    if (!evidence->frameworks)
-        evidence->frameworks =
-            gos_scratch_alloc(&evidence->scratch, ROWS_MAX * sizeof *evidence->frameworks);
-    if (!evidence->frameworks) {
-        gos_evidence_incomplete(evidence, "what frameworks say they hold (no memory for it)");
+    if (!has_rows(evidence))
         return;
-    }
     while (*answer) {
         size_t length = strcspn(answer, "\n");
 
         read_line(&reader, answer, answer + length);
         answer += length + (answer[length] == '\n');
     }
+}
+
+static struct gos_framework_evidence *find_row(const struct gos_evidence *evidence,
+                                               const char *name, uint32_t device)
+{
+    for (size_t i = 0; i < evidence->framework_count; i++)
+        if (evidence->frameworks[i].device == device &&
+            strcmp(evidence->frameworks[i].name, name) == 0)
+            return &evidence->frameworks[i];
+    return NULL;
+}
+
+void gos_frameworks_by_word(struct gos_evidence *evidence)
+{
+    const struct gos_request *request = &evidence->request;
+    struct gos_framework_evidence row = {
+        .name = request->api,
+        .backend = "",
+        .settings = "",
+        .reserved_bytes = request->word_reserved_bytes,
+        .used_bytes = request->word_used_bytes,
+        .active_bytes = request->word_used_bytes,
+        .inactive_split_bytes = request->word_reserved_bytes - request->word_used_bytes,
+    };
+
+    if (request->device < 0 || request->device >= GOS_DEVICE_MAX || !has_rows(evidence))
+        return;
+    row.device = (uint32_t)request->device;
+    struct gos_framework_evidence *known = find_row(evidence, row.name, row.device);
+    if (known || !can_be(evidence, &row))
+        return; /* it has told more than that already */
+    if (evidence->framework_count < ROWS_MAX)
+        evidence->frameworks[evidence->framework_count++] = row;
 }

@@ -241,3 +241,25 @@ int gos_report_write(struct gos_report *report)
     gos_lock_release(&state.lock);
     return result;
 }
+
+int gos_report_draft(struct gos_report *report)
+{
+    report->draft = 1;
+    return 0;
+}
+void gos_report_draft_void(struct gos_report *report)
+{
+    report->draft = 0;
+}
+void gos_report_drafts_end(void)
+{
+}
+
+void gos_report_inherit(struct gos_report *report, const struct gos_report *earlier)
+{
+    report->number = earlier->number;
+    report->draft = earlier->draft;
+    report->newest = true;
+    memcpy(report->text_path, earlier->text_path, sizeof report->text_path);
+    memcpy(report->json_path, earlier->json_path, sizeof report->json_path);
+}

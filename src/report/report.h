@@ -28,6 +28,8 @@ struct gos_report {
     uint32_t number; /* n in the file's name; 0: assign the next and store it here */
     /* NULL: named as described below; else the files are this + ".txt" and ".json". */
     const char *path_prefix;
+    uint32_t draft;      /* which of the process' drafts it has; 0: none */
+    bool newest;         /* on a rewrite: takes the next number where others were written since */
     char text_path[512]; /* filled when written, "" otherwise */
     char json_path[512];
 };
@@ -46,6 +48,13 @@ struct gos_report {
  * Hook context: yes; takes the report lock, has scratch memory of its own.
  */
 int gos_report_write(struct gos_report *report);
+
+int gos_report_draft(struct gos_report *report);
+void gos_report_draft_void(struct gos_report *report);
+void gos_report_drafts_end(void);
+
+/* The files, the number and the draft of an earlier report become those of another one. */
+void gos_report_inherit(struct gos_report *report, const struct gos_report *earlier);
 
 /* In a forked child: the lock is free and numbers begin again at 1. */
 void gos_report_reset_after_fork(void);

@@ -12,7 +12,7 @@
 #include "../track/pool.h"
 #include "../track/sample.h"
 #include "../track/unwind.h"
-#include "episode.h"
+#include "story.h"
 #include "failure.h"
 #include "place.h"
 
@@ -124,9 +124,9 @@ static void end_story(struct gos_call *call, CUresult result)
     if (call->failure)
         gos_failure_close(call->failure, result);
     else if (call->shared)
-        gos_episode_recovered();
+        gos_story_recovered();
     else if (is_owned(call))
-        gos_episode_closed_by(call->bytes, (enum gos_kind)call->kind,
+        gos_story_closed_by(call->bytes, (enum gos_kind)call->kind,
                               gos_entrypoint_name((enum gos_entrypoint)call->entry));
     call->failure = NULL;
 }
@@ -137,7 +137,7 @@ __attribute__((cold, noinline)) CUresult gos_call_done_slow(struct gos_call *cal
 
     if (call->rehearsed)
         gos_rehearsal_settle(call, result);
-    if (call->failure || (gos_call_ends_episode(call, result) && gos_call_tracks())) {
+    if (call->failure || (gos_call_ends_story(call, result) && gos_call_tracks())) {
         gos_thread.depth++;
         end_story(call, result);
         gos_thread.depth--;

@@ -24,7 +24,7 @@
 #include "../cuda/driver.h"
 #include "../cuda/entrypoint.h"
 #include "../track/registry.h"
-#include "episode.h"
+#include "story.h"
 #include "rehearsal.h"
 #include "state.h"
 
@@ -149,13 +149,13 @@ static inline CUresult gos_call_refused(const struct gos_call *call, CUresult re
  * what the host is to get.
  */
 CUresult gos_call_done_slow(struct gos_call *call, CUresult result);
-static inline bool gos_call_ends_episode(const struct gos_call *call, CUresult result)
+static inline bool gos_call_ends_story(const struct gos_call *call, CUresult result)
 {
-    return call->bytes > 0 && gos_episode_open && result == CUDA_SUCCESS;
+    return call->bytes > 0 && gos_story_open && result == CUDA_SUCCESS;
 }
 static inline CUresult gos_call_done(struct gos_call *call, CUresult result)
 {
-    bool ends = gos_call_ends_episode(call, result);
+    bool ends = gos_call_ends_story(call, result);
 
     if (__builtin_expect(call->failure || ends || call->rehearsed, 0))
         result = gos_call_done_slow(call, result);

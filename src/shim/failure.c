@@ -21,25 +21,14 @@
 #include "../track/pool.h"
 #include "../track/registry.h"
 #include "../track/unwind.h"
-#include "deferred.h"
-#include "episode.h"
+#include "failure_parts.h"
 #include "framework_view.h"
-#include "moment.h"
+#include "kept.h"
 #include "notice.h"
+#include "origin.h"
 #include "place.h"
-#include "stack_room.h"
+#include "story.h"
 #include "turn.h"
-
-/* From the first failure of a call to its report, and on until its episode ends. */
-struct gos_failure {
-    struct gos_evidence evidence;
-    struct gos_diagnosis diagnosis;
-    struct gos_ladder ladder;
-    struct gos_report report;
-    struct gos_relaxed relaxed; /* while the driver is asked again */
-    uint32_t later;             /* frameworks to be asked when the call has returned */
-    bool holds_turn;
-};
 
 static bool is_host_kind(enum gos_kind kind)
 {
@@ -71,7 +60,7 @@ static struct gos_request describe(const struct gos_call *call, CUresult result)
 
     if (call->kind == GOS_KIND_POOL)
         place = *gos_place_of_stream(call->stream, call->pool);
-    return (struct gos_request){
+    struct gos_request request = {
         .api = gos_thread.api ? gos_thread.api : entry,
         .entry = entry,
         .kind = (enum gos_kind)call->kind,
@@ -90,6 +79,8 @@ static struct gos_request describe(const struct gos_call *call, CUresult result)
         .attempts = 1,
         .refusal = call->rehearsed ? gos_rehearsal_refusal() : GOS_REFUSAL_NONE,
     };
+    request.origin = gos_origin_of(&request);
+    return request;
 }
 
 static void note(const struct gos_request *request)
@@ -98,45 +89,6 @@ static void note(const struct gos_request *request)
                                       .result = request->result,
                                       .device = request->device,
                                       .bytes = request->bytes});
-}
-
-static bool has_room(void)
-{
-    bool has = gos_stack_has_room();
-
-    if (!has)
-        gos_log(GOS_LOG_NOTICE, "a failure was not looked into: its thread's stack is too small");
-    return has;
-}
-
-/* The moment is taken over; NULL: what is seen now. */
-static struct gos_failure *open_failure(const struct gos_request *request,
-                                        struct gos_evidence *moment)
-{
-    struct gos_failure *failure = has_room() ? gos_memory_alloc(sizeof *failure) : NULL;
-
-    if (!failure) {
-        gos_moment_free(moment);
-        gos_loss_count(GOS_LOSS_REPORT);
-        return NULL;
-    }
-    if (moment)
-        gos_moment_finish(&failure->evidence, moment);
-    else
-        gos_observe(&failure->evidence, request, GOS_OBSERVE_ALL);
-    failure->evidence.initialised_pid = gos_shim_initialised_pid();
-    failure->evidence.rehearsed = gos_rehearsal_count();
-    failure->report.kind = request ? GOS_REPORT_FAILURE : GOS_REPORT_SNAPSHOT;
-    failure->report.diagnosis = &failure->diagnosis;
-    return failure;
-}
-
-void gos_failure_free(struct gos_failure *failure)
-{
-    if (!failure)
-        return;
-    gos_observe_release(&failure->evidence);
-    gos_memory_free(failure, sizeof *failure);
 }
 
 /* Other memory is made in the current context, and so has to be wanted there. */
@@ -167,22 +119,14 @@ static void open_ladder(struct gos_failure *failure, const struct gos_call *call
             (struct gos_step_record){.step = "recovery", .result = "skipped", .reason = reason};
 }
 
-/* The evidence is written down before anything is tried: a kill in a step loses nothing. */
-static void write_report(struct gos_failure *failure, enum gos_outcome outcome)
-{
-    failure->report.outcome = outcome;
-    if (gos_report_write(&failure->report) != 0)
-        gos_loss_count(GOS_LOSS_REPORT);
-}
-
 /* A snapshot of torch's lies beside the report and bears its name, so that comes first. */
-static void look_at_frameworks(struct gos_failure *failure)
+void gos_failure_look_at_frameworks(struct gos_failure *failure)
 {
     struct gos_evidence *evidence = &failure->evidence;
     bool named = failure->report.kind == GOS_REPORT_FAILURE && gos_options.torch_snapshot;
 
     if (named)
-        write_report(failure, GOS_OUTCOME_FAILED);
+        gos_failure_write(failure, GOS_OUTCOME_FAILED);
     failure->later = gos_view_take(evidence, &failure->report);
     if (evidence->framework_count)
         gos_diagnose(evidence, &failure->diagnosis);
@@ -224,71 +168,73 @@ static void give_turn_back(struct gos_failure *failure, bool recovered)
     failure->holds_turn = false;
 }
 
-static bool tell(struct gos_call *call, const struct gos_request *request, bool has_turn)
+/* The next failure of a story changes the report that there is, and has its draft. */
+static void inherit(struct gos_failure *failure)
 {
-    struct gos_failure *failure = open_failure(request, NULL);
+    struct gos_failure *earlier = gos_kept_take(gos_story_number());
+
+    if (!earlier)
+        return;
+    gos_report_inherit(&failure->report, &earlier->report);
+    gos_failure_free(earlier);
+}
+
+/*
+ * The evidence is put down before anything is tried: a kill in a step loses
+ * nothing.  A quiet one may be survived, so that looking has to cost little.
+ */
+static bool look_into(struct gos_call *call, const struct gos_request *request, bool has_turn,
+                      bool is_quiet)
+{
+    struct gos_failure *failure = gos_failure_open(request, gos_failure_parts(request, is_quiet));
 
     if (!failure) {
         if (has_turn)
             gos_turn_pass();
         return false;
     }
+    inherit(failure);
     gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->holds_turn = has_turn;
+    failure->is_quiet = is_quiet;
     call->failure = failure;
-    look_at_frameworks(failure);
+    gos_failure_look_at_frameworks(failure);
     open_ladder(failure, call);
     if (!failure->ladder.closed)
-        write_report(failure, GOS_OUTCOME_FAILED);
+        gos_failure_draft(failure);
     return climb(call, failure);
 }
 
-static void keep(struct gos_failure *failure)
+static void keep(struct gos_failure *failure, bool told)
 {
     uint32_t later = failure->later;
-    uint64_t ticket = gos_episode_keep(failure);
+    uint64_t ticket = gos_kept_put(gos_story_number(), failure, told);
 
     if (!ticket)
         return;
-    if (later)
+    if (later && told)
         gos_view_take_later(&failure->evidence, &failure->report, later, ticket);
-    gos_episode_give_back(ticket);
-}
-
-/* For whoever wants to read of what the caller survives: seen now, written when it has. */
-static void look_in_silence(const struct gos_request *request)
-{
-    if (gos_options.report_on != GOS_REPORT_ON_ALL || !gos_episode_is_new())
-        return;
-    struct gos_failure *failure = open_failure(request, NULL);
-    if (!failure)
-        return;
-    gos_diagnose(&failure->evidence, &failure->diagnosis);
-    keep(failure);
-}
-
-static bool surfaces(struct gos_request *request)
-{
-    enum gos_episode_answer answer = gos_episode_failed(request);
-
-    if (answer == GOS_EPISODE_DEFER)
-        look_in_silence(request);
-    return answer == GOS_EPISODE_SURFACES;
+    gos_kept_give_back(ticket);
 }
 
 static bool first_failure(struct gos_call *call, CUresult result)
 {
     struct gos_request request = describe(call, result);
+    enum gos_story_answer answer = GOS_STORY_SURFACES;
 
     note(&request);
     if (!is_worth_telling(call, result) || gos_thread.is_helper)
         return false;
-    if (!call->shared && !surfaces(&request))
+    if (!call->shared)
+        answer = gos_story_refused(&request);
+    if (answer == GOS_STORY_PUT_OFF || answer == GOS_STORY_AGAIN)
         return false;
     bool has_turn = gos_turn_take(call->shared);
     if (!has_turn || !gos_turn_is_told(&request, call->shared))
-        return tell(call, &request, has_turn);
+        return look_into(call, &request, has_turn, answer == GOS_STORY_QUIET);
     call->shared = gos_turn_pass();
+    if (!call->shared)
+        gos_kept_note(gos_story_number(), &request, true);
     return call->shared;
 }
 
@@ -340,26 +286,12 @@ static bool was_flushed_in_vain(const struct gos_report *report)
     return false;
 }
 
-static void learn_from_steps(struct gos_failure *failure, bool recovered)
+void gos_failure_learn_from_steps(struct gos_failure *failure, bool recovered)
 {
     if (recovered)
         learn_from_last_step(failure);
     else if (was_flushed_in_vain(&failure->report))
         gos_diagnose_flushed_in_vain(&failure->evidence, &failure->diagnosis);
-}
-
-void gos_failure_learn(struct gos_failure *failure, const char *answer)
-{
-    struct gos_evidence *evidence = &failure->evidence;
-    enum gos_verdict_code before = failure->diagnosis.verdict.code;
-
-    gos_view_arrived(evidence);
-    gos_frameworks_read(evidence, answer, true);
-    gos_diagnose(evidence, &failure->diagnosis);
-    learn_from_steps(failure, false);
-    write_report(failure, failure->report.outcome);
-    if (failure->diagnosis.verdict.code != before)
-        gos_notice_changed(&failure->report);
 }
 
 void gos_failure_close(struct gos_failure *failure, CUresult result)
@@ -368,89 +300,25 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
 
     gos_relaxed_end(&failure->relaxed);
     mark_last_step(&failure->report, recovered);
-    learn_from_steps(failure, recovered);
+    gos_failure_learn_from_steps(failure, recovered);
     if (failure->ladder.substitute)
         gos_fallbacks_observe(&failure->evidence);
     if (!recovered)
         gos_view_announce(&failure->evidence, failure->later);
-    write_report(failure, recovered ? GOS_OUTCOME_RECOVERED : GOS_OUTCOME_FAILED);
+    if (recovered)
+        gos_failure_write(failure, GOS_OUTCOME_RECOVERED);
+    else if (failure->is_quiet)
+        gos_failure_draft(failure);
+    else
+        gos_failure_write(failure, GOS_OUTCOME_FAILED);
     give_turn_back(failure, recovered);
-    gos_notice(&failure->report, failure->ladder.substitute != 0);
+    if (recovered || !failure->is_quiet)
+        gos_notice(&failure->report, failure->ladder.substitute != 0);
+    gos_story_told();
     if (!recovered) {
-        keep(failure);
+        keep(failure, !failure->is_quiet);
         return;
     }
-    gos_episode_recovered();
+    gos_story_recovered();
     gos_failure_free(failure);
-}
-
-void gos_failure_survived(struct gos_failure *failure)
-{
-    write_report(failure, GOS_OUTCOME_RECOVERED_BY_CALLER);
-}
-
-/* --- reports without a failing call --- */
-
-static const char of_telling_words[] =
-    "memory at the moment of the failure (the caller was expected to ask again; all here is as it "
-    "was when the process ended)";
-
-static int report_now(enum gos_report_kind kind, const char *path_prefix)
-{
-    struct gos_failure *failure = open_failure(NULL, NULL);
-
-    if (!failure)
-        return -ENOMEM;
-    gos_diagnose(&failure->evidence, &failure->diagnosis);
-    failure->report.kind = kind;
-    failure->report.outcome = GOS_OUTCOME_NONE;
-    failure->report.path_prefix = path_prefix;
-    if (kind == GOS_REPORT_SNAPSHOT)
-        look_at_frameworks(failure);
-    int result = gos_report_write(&failure->report);
-    gos_failure_free(failure);
-    return result;
-}
-
-/* A failure that was put off, and that nothing answered. */
-static void tell_at_exit(const struct gos_request *request, struct gos_evidence *moment)
-{
-    bool is_of_telling = moment == NULL;
-    struct gos_failure *failure = open_failure(request, moment);
-
-    if (!failure)
-        return;
-    failure->evidence.told_wall_ns = gos_os.wall_ns();
-    failure->evidence.is_of_telling = is_of_telling;
-    if (is_of_telling)
-        gos_evidence_incomplete(&failure->evidence, of_telling_words);
-    gos_diagnose(&failure->evidence, &failure->diagnosis);
-    write_report(failure, GOS_OUTCOME_FAILED);
-    gos_notice(&failure->report, false);
-    gos_failure_free(failure);
-}
-
-int gos_failure_snapshot(const char *path_prefix)
-{
-    return report_now(GOS_REPORT_SNAPSHOT, path_prefix);
-}
-
-void gos_failure_at_exit(void)
-{
-    struct gos_request request;
-    struct gos_evidence *moment;
-
-    gos_view_settle();
-    while (gos_deferred_take(&request, &moment))
-        tell_at_exit(&request, moment);
-    if (gos_options.exit_report && report_now(GOS_REPORT_EXIT, NULL) != 0)
-        gos_loss_count(GOS_LOSS_REPORT);
-}
-
-void gos_failure_reset_after_fork(void)
-{
-    gos_turn_reset_after_fork();
-    gos_view_reset_after_fork();
-    gos_ladder_reset_after_fork();
-    gos_episode_reset_after_fork();
 }

@@ -11,8 +11,8 @@
 #include "../base/thread.h"
 #include "../observe/frameworks.h"
 #include "../observe/gil.h"
-#include "episode.h"
 #include "failure.h"
+#include "kept.h"
 
 static const char later_words[] =
     "what the framework that asked says it holds (it was inside its own allocator; it had not "
@@ -88,10 +88,10 @@ static void answered(const char *answer, void *arg)
 
     gos_thread.depth++;
     atomic_store(&writing, true);
-    struct gos_failure *failure = answer[0] ? gos_episode_borrow(ticket) : NULL;
+    struct gos_failure *failure = answer[0] ? gos_kept_borrow(ticket) : NULL;
     if (failure) {
         gos_failure_learn(failure, answer);
-        gos_episode_give_back(ticket);
+        gos_kept_give_back(ticket);
     }
     atomic_store(&writing, false);
     gos_thread.depth--;

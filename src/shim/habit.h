@@ -5,8 +5,8 @@
  * the code whose failures were followed, at once, by a success of the same
  * function with the same or a smaller size (a pool that frees its cache, one
  * that asks for nine tenths again and again) gets as many of its next answers
- * back at once as it has survived before.  A place that does not survive them
- * is forgotten.
+ * back without a word as it has survived before; recovery is tried for it as for
+ * any other.  A place that does not survive them is forgotten.
  *
  * Hook context.
  */
@@ -24,20 +24,16 @@
 /* How often the requesting library asks for one size before it gives up; 1: not known to retry. */
 uint32_t gos_habit_attempts(const struct gos_request *request);
 
-/* May it give up earlier than that? */
-bool gos_habit_is_vague(const struct gos_request *request);
+/* Device allocators repeat; nothing repeats a launch or a pinned buffer. */
+bool gos_habit_may_repeat(enum gos_kind kind);
 
-/*
- * Where the request was made: the call in the library that asked and the next
- * callers, of which those in Python are known by their lines.  0: not known (no
- * stack), or of a kind that nobody repeats.
- */
-uint64_t gos_habit_place(const struct gos_request *request);
+/* How many failures in a row that origin (origin.h) has survived; 0: none, or not known. */
+uint32_t gos_habit_survived(uint64_t origin);
+void gos_habit_learn(uint64_t origin, uint32_t failure_count);
+void gos_habit_forget(uint64_t origin);
 
-/* How many failures in a row that place has survived; 0: none, or not known. */
-uint32_t gos_habit_survived(uint64_t place);
-void gos_habit_learn(uint64_t place, uint32_t failure_count);
-void gos_habit_forget(uint64_t place);
+/* One more word of torch's about that origin: how many there were before. */
+uint32_t gos_habit_count_word(uint64_t origin);
 
 void gos_habit_reset_after_fork(void);
 

@@ -11,7 +11,7 @@
 #include "../track/history.h"
 #include "../track/unwind.h"
 #include "../track/vmm.h"
-#include "episode.h"
+#include "story.h"
 #include "place.h"
 
 static int16_t device_of(const CUmemAllocationProp *prop)
@@ -89,8 +89,8 @@ static void note_mapped(CUdeviceptr ptr, size_t size, CUmemGenericAllocationHand
 
     gos_thread.depth++;
     gos_vmm_mapped(ptr, size, handle, gos_unwind_site());
-    if (gos_episode_open)
-        gos_episode_mapped();
+    if (gos_story_open)
+        gos_story_mapped();
     gos_thread.depth--;
     errno = saved;
 }

@@ -3,11 +3,10 @@ shim_sources := \
     call.c \
     context_end.c \
     cudart.c \
-    deferred.c \
     dlclose.c \
     dlsym.c \
-    episode.c \
     failure.c \
+    failure_kept.c \
     framework_view.c \
     graph_call.c \
     habit.c \
@@ -31,14 +30,16 @@ shim_sources := \
     hook_vmm_array.c \
     hook_watched.c \
     injection.c \
-    moment.c \
+    kept.c \
     notice.c \
     nvml_hook.c \
+    origin.c \
     place.c \
     public.c \
     rehearsal.c \
     stack_room.c \
     state.c \
+    story.c \
     turn.c \
     watched.c \
     wrapper.c

@@ -8,7 +8,7 @@
 #include "../recover/flush_callback.h"
 #include "../track/registry.h"
 #include "../track/tag.h"
-#include "episode.h"
+#include "story.h"
 #include "failure.h"
 #include "state.h"
 
@@ -73,12 +73,12 @@ EXPORT uint64_t gpuoomshim_peak_bytes(int device)
 
 EXPORT uint64_t gpuoomshim_failure_count(void)
 {
-    return gos_episode_failure_count();
+    return gos_story_refused_count();
 }
 
 EXPORT uint64_t gpuoomshim_survived_count(void)
 {
-    return gos_episode_survived_count();
+    return gos_story_survived_count();
 }
 
 /* The name may have to be kept, and the memory for it is ours even before the driver starts. */

@@ -22,11 +22,10 @@ static struct {
     uint64_t met_ns;      /* when the last thread failed that it is about; not before its end */
     uint64_t freed_count; /* of the registry, then */
     uint64_t bytes;
+    uint64_t origin;
     uint32_t thread; /* gos_thread_index */
-    uint32_t requester_module;
     int device;
     int result;
-    enum gos_kind kind;
     enum gos_refusal refusal;
     bool recovered;
 } last_story; /* guarded by the lock */
@@ -149,9 +148,8 @@ bool gos_turn_is_told(const struct gos_request *request, bool shared)
     if (last_story.recovered) /* beside a capture nobody asks the driver again */
         return !shared && gos_capture_count() == 0;
     /* For another library a cache may be asked that could not be asked for this one. */
-    if (last_story.kind != request->kind || last_story.result != request->result ||
-        last_story.bytes > request->bytes ||
-        last_story.requester_module != request->requester_module)
+    if (last_story.result != request->result || last_story.origin != request->origin ||
+        (!request->origin && last_story.bytes > request->bytes))
         return false;
     if (request->monotonic_ns > last_story.met_ns)
         last_story.met_ns = request->monotonic_ns;
@@ -164,10 +162,9 @@ void gos_turn_end(const struct gos_request *request, bool recovered)
     last_story.freed_count = freed_count();
     last_story.thread = gos_thread_index();
     last_story.bytes = request->bytes;
-    last_story.requester_module = request->requester_module;
+    last_story.origin = request->origin;
     last_story.device = request->device;
     last_story.result = request->result;
-    last_story.kind = request->kind;
     last_story.refusal = request->refusal;
     last_story.recovered = recovered;
     give_back();

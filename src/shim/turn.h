@@ -7,7 +7,7 @@
  * failing threads, and never while another lock of ours is held.  Threads that
  * fail together share the outcome of the first: what recovered memory for it
  * may serve them, and where nothing helped, its report tells of all of them that
- * the same library asked for.
+ * are of the same origin.
  *
  * Hook context, but that a wait for the turn lets go of the host's GIL.
  */

@@ -1,0 +1,62 @@
+/*
+ * Failures that are not over, one for each story of a few: the only owner of a
+ * failure once its call has returned.
+ *
+ * A failure that was put off lies on disk as a draft and waits for its answer: a
+ * success of the same origin, or the end.  One that was told stays, so that
+ * later ones of its story change its report, first in its draft.  Whatever no
+ * report says yet is brought there by gos_kept_settle: before another story
+ * begins, when an exception ends the program, at exit.
+ *
+ * A kept failure is lent to one thread at a time, which works on it without a
+ * lock; what meets a lent one counts, or leaves its fate behind.
+ *
+ * Hook context.  `story` is the number of a story, never 0 (story.h).
+ */
+#ifndef GOS_SHIM_KEPT_H
+#define GOS_SHIM_KEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../observe/evidence.h"
+
+struct gos_failure;
+
+/*
+ * A refusal that is not told now goes into the draft of its story, with the
+ * evidence of now as far as that is cheap.  is_new: the thread has begun to wait
+ * for an answer with it.
+ */
+void gos_kept_note(uint64_t story, const struct gos_request *request, bool is_new);
+
+/*
+ * Takes the failure of that story for a new one that is told now and takes over
+ * its report; NULL: there is none, or another thread works on it.
+ */
+struct gos_failure *gos_kept_take(uint64_t story);
+
+/*
+ * The call is over and its failure remains: owned from here on.  told: its
+ * report says all.  0: it was freed, for all places are lent.  Else the ticket
+ * of the failure, which is still lent to the caller, who gives it back.
+ */
+uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure, bool told);
+
+/* For the one with the ticket; NULL: it is gone.  Waits while it is lent to another. */
+struct gos_failure *gos_kept_borrow(uint64_t ticket);
+void gos_kept_give_back(uint64_t ticket);
+
+/* A thread's caller got what it wanted, by itself, or with our help. */
+void gos_kept_survived(uint64_t story);
+void gos_kept_recovered(uint64_t story);
+
+/* What no report says yet is brought into one; story 0: of all of them. */
+void gos_kept_settle(uint64_t story);
+
+/* Is a failure of that story kept that was told? */
+bool gos_kept_is_told(uint64_t story);
+
+void gos_kept_reset_after_fork(void);
+
+#endif
