@@ -89,7 +89,7 @@ layer_objects = $(foreach layer,$(1),$(call objects,$(addprefix src/$(layer)/,$(
 
 library_layers := base cuda track observe diagnose report recover
 library_objects := $(call layer_objects,$(library_layers))
-shim_sources += dlsym_$(machine).S
+shim_sources += dlsym_$(machine).S torch_word_$(machine).S
 shim_objects := $(call layer_objects,shim)
 $(library_objects) $(shim_objects): private lto := $(lto_flags)
 cli_objects := $(call layer_objects,cli)
@@ -124,7 +124,7 @@ $(archive) $(cli_archive):
 	$(quiet)rm -f $@ && ar rcs $@ $^
 
 # An anonymous version node: a named one would silently stop interception.
-$(BUILD)/exports.map: src/shim/exports.map.in src/cuda/entrypoints.def
+$(BUILD)/exports.map: src/shim/exports.map.in src/cuda/entrypoints.def src/shim/torch_word.def
 	$(say) GEN $@
 	$(quiet)mkdir -p $(@D) && $(CC) -E -P -x c $(product_flags) $< > $@
 

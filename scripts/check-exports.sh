@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What a process gets from the library when it is preloaded, and nothing else:
-#   - it exports exactly the entry points of src/cuda/entrypoints.def, dlsym,
-#     dlvsym, dlclose and the functions of the public header, all without a version
+#   - it exports exactly the entry points of src/cuda/entrypoints.def and
+#     src/shim/torch_word.def, dlsym, dlvsym, dlclose and the functions of the
+#     public header, all without a version
 #   - it needs libc alone, no symbol of a glibc newer than 2.28
 #   - one light constructor runs when it is loaded
 #
@@ -26,6 +27,8 @@ expected() {
         echo '#define DRIVER(symbol, base, version, suffix, role) entry symbol'
         echo '#define RUNTIME(symbol, role) entry symbol'
         echo "#include \"$here/src/cuda/entrypoints.def\""
+        echo '#define TORCH_WORD(row, symbol, tells) entry symbol'
+        echo "#include \"$here/src/shim/torch_word.def\""
     } >"$scratch/entries.c"
     # shellcheck disable=SC2086  # flags are words
     "$compiler" -E -P $CPPFLAGS "$scratch/entries.c" | sed -n 's/^.*entry \([A-Za-z0-9_]*\).*/\1/p' \

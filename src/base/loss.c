@@ -11,7 +11,7 @@ static _Atomic(const char *) reason;
 static const char *const names[GOS_LOSS_COUNT] = {
     [GOS_LOSS_MEMORY] = "metadata memory",     [GOS_LOSS_UNTRACKED] = "untracked frees",
     [GOS_LOSS_STACK] = "stacks not captured",  [GOS_LOSS_TABLE] = "full tables",
-    [GOS_LOSS_REPORT] = "reports not written",
+    [GOS_LOSS_REPORT] = "reports not written", [GOS_LOSS_WORD] = "functions of torch not found",
 };
 
 static bool is_known(enum gos_loss loss)

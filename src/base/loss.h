@@ -14,6 +14,7 @@ enum gos_loss {
     GOS_LOSS_STACK,     /* a stack could not be captured */
     GOS_LOSS_TABLE,     /* a fixed table was full (homes, modules) */
     GOS_LOSS_REPORT,    /* a report could not be written */
+    GOS_LOSS_WORD,      /* torch's own function, which we stand before, was not found */
     GOS_LOSS_COUNT
 };
 

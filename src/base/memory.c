@@ -253,6 +253,23 @@ void gos_scratch_release(struct gos_scratch *scratch)
     *scratch = (struct gos_scratch){0};
 }
 
+void gos_scratch_rewind(struct gos_scratch *scratch)
+{
+    struct gos_scratch_chunk *chunk = scratch->chunk;
+    size_t bytes = 0;
+
+    if (chunk && !chunk->next) {
+        memset(chunk + 1, 0, scratch->used_bytes - sizeof(*chunk));
+        scratch->used_bytes = sizeof(*chunk);
+        return;
+    }
+    for (; chunk; chunk = chunk->next)
+        bytes += chunk->bytes;
+    gos_scratch_release(scratch);
+    if (bytes > 0)
+        (void)extend(scratch, bytes);
+}
+
 uint64_t gos_memory_mapped_bytes(void)
 {
     return atomic_load_explicit(&mapped_bytes, memory_order_relaxed);

@@ -44,6 +44,8 @@ struct gos_scratch {
 void *gos_scratch_alloc(struct gos_scratch *scratch, size_t bytes); /* zeroed, 16-byte aligned */
 char *gos_scratch_copy(struct gos_scratch *scratch, const char *text, size_t length);
 void gos_scratch_release(struct gos_scratch *scratch);
+/* The same for what is in it, but its memory stays for the next use, in one piece. */
+void gos_scratch_rewind(struct gos_scratch *scratch);
 
 /* Variable-sized tables; zeroed; locked inside; the size must be given back. */
 void *gos_memory_alloc(size_t bytes);

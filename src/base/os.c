@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -68,9 +69,43 @@ static ssize_t write_raw(int fd, const void *buffer, size_t bytes)
     return call3(SYS_write, fd, (long)buffer, (long)bytes);
 }
 
+static ssize_t read_at_raw(int fd, void *buffer, size_t bytes, uint64_t offset)
+{
+    return call4(SYS_pread64, fd, (long)buffer, (long)bytes, (long)offset);
+}
+
+static ssize_t write_at_raw(int fd, const void *buffer, size_t bytes, uint64_t offset)
+{
+    return call4(SYS_pwrite64, fd, (long)buffer, (long)bytes, (long)offset);
+}
+
 static int close_raw(int fd)
 {
     return (int)call1(SYS_close, fd);
+}
+
+static int status_raw(int fd, struct gos_file_status *status)
+{
+    struct stat found;
+    int result = (int)call3(SYS_fstat, fd, (long)&found, 0);
+
+    if (result == 0)
+        *status = (struct gos_file_status){.is_regular = S_ISREG(found.st_mode),
+                                           .user = found.st_uid,
+                                           .link_count = (uint32_t)found.st_nlink,
+                                           .bytes = (uint64_t)found.st_size,
+                                           .inode = found.st_ino};
+    return result;
+}
+
+static int resize_raw(int fd, uint64_t bytes)
+{
+    return (int)call3(SYS_ftruncate, fd, (long)bytes, 0);
+}
+
+static int allocate_raw(int fd, uint64_t offset, uint64_t bytes)
+{
+    return (int)call4(SYS_fallocate, fd, 0, (long)offset, (long)bytes);
 }
 
 static int sync_raw(int fd)
@@ -103,13 +138,22 @@ static ssize_t list_raw(int fd, void *buffer, size_t bytes)
     return call3(SYS_getdents64, fd, (long)buffer, (long)bytes);
 }
 
-static void *map_raw(size_t bytes)
+static void *map_pages(size_t bytes, int flags, int fd)
 {
-    long result = gos_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long result = gos_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
 
     /* The kernel gives either an address or one of the last 4095 numbers, -errno. */
     return (unsigned long)result > -4096ul ? NULL : (void *)result;
+}
+
+static void *map_raw(size_t bytes)
+{
+    return map_pages(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+static void *map_file_raw(int fd, size_t bytes)
+{
+    return map_pages(bytes, MAP_SHARED, fd);
 }
 
 static void unmap_raw(void *memory, size_t bytes)
@@ -149,6 +193,11 @@ static int pid_raw(void)
 static int tid_raw(void)
 {
     return (int)call1(SYS_gettid, 0);
+}
+
+static uint32_t user_raw(void)
+{
+    return (uint32_t)call1(SYS_geteuid, 0);
 }
 
 static int signal_mask_raw(uint64_t set, uint64_t *old)
@@ -206,7 +255,12 @@ struct gos_os gos_os = {
     .open = open_raw,
     .read = read_raw,
     .write = write_raw,
+    .read_at = read_at_raw,
+    .write_at = write_at_raw,
     .close = close_raw,
+    .status = status_raw,
+    .resize = resize_raw,
+    .allocate = allocate_raw,
     .sync = sync_raw,
     .rename = rename_raw,
     .link = link_raw,
@@ -214,12 +268,14 @@ struct gos_os gos_os = {
     .readlink = readlink_raw,
     .list = list_raw,
     .map = map_raw,
+    .map_file = map_file_raw,
     .unmap = unmap_raw,
     .monotonic_ns = monotonic_raw,
     .wall_ns = wall_raw,
     .sleep_ns = sleep_raw,
     .pid = pid_raw,
     .tid = tid_raw,
+    .user = user_raw,
     .signal_mask = signal_mask_raw,
     .limit = limit_raw,
     .hostname = hostname_raw,

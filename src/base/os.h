@@ -12,15 +12,33 @@
 #ifndef GOS_BASE_OS_H
 #define GOS_BASE_OS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* Of an open file. */
+struct gos_file_status {
+    bool is_regular;
+    uint32_t user;
+    uint32_t link_count;
+    uint64_t bytes;
+    uint64_t inode;
+};
 
 struct gos_os {
     int (*open)(const char *path, int flags, unsigned mode); /* close-on-exec; 3 or more */
     ssize_t (*read)(int fd, void *buffer, size_t bytes);
     ssize_t (*write)(int fd, const void *buffer, size_t bytes);
+    ssize_t (*read_at)(int fd, void *buffer, size_t bytes, uint64_t offset);
+    ssize_t (*write_at)(int fd, const void *buffer, size_t bytes, uint64_t offset);
     int (*close)(int fd);
+    int (*status)(int fd, struct gos_file_status *status);
+    /* Beyond RLIMIT_FSIZE it is a signal. */
+    int (*resize)(int fd, uint64_t bytes);
+    /* Room on the disk for a part of the file; -EOPNOTSUPP where the file system knows no such
+     * thing. */
+    int (*allocate)(int fd, uint64_t offset, uint64_t bytes);
     int (*sync)(int fd);
     int (*rename)(const char *from, const char *to);
     /* A second name for a file; -EEXIST when anything has that name. */
@@ -32,12 +50,15 @@ struct gos_os {
     ssize_t (*list)(int fd, void *buffer, size_t bytes);
     /* Zeroed anonymous memory, NULL on failure. */
     void *(*map)(size_t bytes);
+    /* The file itself, to be read and written; NULL on failure. */
+    void *(*map_file)(int fd, size_t bytes);
     void (*unmap)(void *memory, size_t bytes);
     uint64_t (*monotonic_ns)(void); /* CLOCK_MONOTONIC */
     uint64_t (*wall_ns)(void);      /* CLOCK_REALTIME, since 1970 */
     void (*sleep_ns)(uint64_t ns);
     int (*pid)(void);
     int (*tid)(void);
+    uint32_t (*user)(void); /* the effective one */
     /* Block exactly the signals of the set (bit 0 is signal 1); old, what was blocked, may be NULL.
      */
     int (*signal_mask)(uint64_t set, uint64_t *old);

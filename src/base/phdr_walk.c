@@ -15,12 +15,17 @@ void gos_phdr_stop(void)
     atomic_store_explicit(&stopped, true, memory_order_relaxed);
 }
 
+bool gos_phdr_is_stopped(void)
+{
+    return atomic_load_explicit(&stopped, memory_order_relaxed);
+}
+
 int gos_phdr_walk(gos_phdr_visit *visit, void *arg)
 {
     static _Atomic(phdr_iterate *) chosen;
     phdr_iterate *iterate = atomic_load_explicit(&chosen, memory_order_acquire);
 
-    if (atomic_load_explicit(&stopped, memory_order_relaxed))
+    if (gos_phdr_is_stopped())
         return 0;
     if (!iterate) {
         uintptr_t found = gos_libc_symbol("dl_iterate_phdr");

@@ -7,6 +7,7 @@
 #define GOS_BASE_PHDR_WALK_H
 
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef int gos_phdr_visit(struct dl_phdr_info *info, size_t info_bytes, void *arg);
@@ -19,5 +20,6 @@ int gos_phdr_walk(gos_phdr_visit *visit, void *arg);
  * not release that lock in it, if another thread of the parent held it.
  */
 void gos_phdr_stop(void);
+bool gos_phdr_is_stopped(void);
 
 #endif

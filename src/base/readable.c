@@ -21,3 +21,10 @@ bool gos_is_readable(uintptr_t address)
     return gos_syscall(SYS_rt_sigprocmask, NO_SUCH_ACTION, (long)address, (long)NULL,
                        SIGNAL_SET_BYTES, 0, 0) != -EFAULT;
 }
+
+/* Without a new set, only the old one is given. */
+bool gos_is_writable(void *address)
+{
+    return gos_syscall(SYS_rt_sigprocmask, NO_SUCH_ACTION, (long)NULL, (long)address,
+                       SIGNAL_SET_BYTES, 0, 0) == 0;
+}

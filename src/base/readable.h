@@ -1,4 +1,5 @@
-/* Whether memory may be read: for addresses that come from damaged memory. */
+/* Whether memory may be read or written, asked of the kernel, which does not end the process for
+ * it. */
 #ifndef GOS_BASE_READABLE_H
 #define GOS_BASE_READABLE_H
 
@@ -11,5 +12,11 @@
  * nothing.
  */
 bool gos_is_readable(uintptr_t address);
+
+/*
+ * May the eight bytes at this address be written now?  They are: what is there
+ * is lost.  For pages of a file, which somebody else may have cut short.
+ */
+bool gos_is_writable(void *address);
 
 #endif

@@ -1,4 +1,4 @@
-/* `gpuoomshim show`: a report from its JSON, for people or in parts. */
+/* `gpuoomshim show`: a report from its JSON, or a draft of one, for people or in parts. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "demangle.h"
+#include "draft_show.h"
 #include "json_file.h"
 #include "json_path.h"
 #include "load.h"
@@ -97,7 +98,7 @@ static int print_document(struct gos_loaded *loaded)
     return GOS_STATUS_FAILED;
 }
 
-static int print_report(const json_t *root, const struct show *show)
+static int print_report(const json_t *root, const struct show *show, enum gos_standing standing)
 {
     static struct gos_loaded loaded; /* too large for the stack */
     if (gos_load(&loaded, root) < 0)
@@ -106,6 +107,7 @@ static int print_report(const json_t *root, const struct show *show)
         return GOS_STATUS_FAILED;
     gos_demangle(&loaded);
     loaded.document.complete = show->all;
+    loaded.document.standing = standing;
     int status = print_document(&loaded);
     gos_scratch_release(&loaded.scratch);
     return status;
@@ -116,10 +118,12 @@ int gos_command_show(int argc, char **argv)
     struct show show = {0};
     if (!read_arguments(&show, argc, argv))
         return GOS_STATUS_USAGE;
-    json_t *root = gos_json_read(show.file);
+    enum gos_standing standing = GOS_STANDING_TOLD;
+    json_t *root = gos_draft_is_one(show.file) ? gos_draft_json(show.file, &standing)
+                                               : gos_json_read(show.file);
     if (!root)
         return GOS_STATUS_USAGE;
-    int status = show.path ? print_part(root, show.path) : print_report(root, &show);
+    int status = show.path ? print_part(root, show.path) : print_report(root, &show, standing);
     json_decref(root);
     return status;
 }

@@ -121,6 +121,18 @@ static json_t *parse(const char *path, const struct blob *blob)
     return root;
 }
 
+json_t *gos_json_parse(const char *path, const char *data, size_t bytes)
+{
+    struct blob blob = {0};
+    json_t *root = NULL;
+    if (blob_put(&blob, data, bytes))
+        root = parse(path, &blob);
+    else
+        gos_command_complain("%s is too large", path);
+    free(blob.data);
+    return root;
+}
+
 json_t *gos_json_read(const char *path)
 {
     bool is_stdin = strcmp(path, "-") == 0;

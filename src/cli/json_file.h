@@ -6,6 +6,7 @@
 #define GOS_CLI_JSON_FILE_H
 
 #include <jansson.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -14,6 +15,8 @@
  * in front (GOS_JSON_BIG), which the functions of json_value.h understand.
  */
 json_t *gos_json_read(const char *path);
+/* The same of what was read from that path already. */
+json_t *gos_json_parse(const char *path, const char *data, size_t bytes);
 
 /* Cannot occur in a report: control characters are escaped, and this is the first character. */
 #define GOS_JSON_BIG "\x01"

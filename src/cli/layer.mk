@@ -5,6 +5,7 @@ cli_sources := \
     complain.c \
     debug_info.c \
     demangle.c \
+    draft_show.c \
     json_file.c \
     json_path.c \
     json_value.c \

@@ -79,6 +79,9 @@ static void load_request(struct gos_request *request, const json_t *from)
     request->requester_module = UINT32_MAX;
     request->wall_ns = gos_value_number(from, "wall_ns", 0);
     request->attempts = (uint32_t)gos_value_number(from, "attempts", 0);
+    request->trials = (uint32_t)gos_value_number(from, "trials", 0);
+    request->is_word = gos_value_bool(from, "word");
+    request->driver_bytes = gos_value_number(from, "driver_bytes", 0);
     request->caller_retries = gos_value_bool(from, "caller_retries");
 }
 
@@ -216,6 +219,7 @@ static void load_facts(struct gos_loaded *loaded, const json_t *root)
     loaded->document.report = report;
     loaded->document.version = gos_value_text(root, "version");
     evidence->wall_ns = gos_value_number(root, "wall_ns", 0);
+    loaded->document.found_wall_ns = gos_value_number(root, "found_wall_ns", 0);
     evidence->device_count = (uint32_t)gos_value_number(root, "device_count", 0);
     evidence->incomplete_count = load_strings(
         evidence->incomplete, sizeof evidence->incomplete / sizeof evidence->incomplete[0],

@@ -19,7 +19,7 @@ static int show_help(int argc, char **argv);
 static const struct command commands[] = {
     {"run", gos_command_run, "[--option=value ...] -- command [arguments]",
      "run a command with the library preloaded"},
-    {"show", gos_command_show, "FILE.json [--json PATH] [--all] [--symbolize]",
+    {"show", gos_command_show, "FILE.json|FILE.draft [--json PATH] [--all] [--symbolize]",
      "print a report for people, or a part of it as JSON"},
     {"options", gos_command_options, "", "list the settings and their values here"},
     {"version", show_version, "", "print the version"},

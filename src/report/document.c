@@ -45,6 +45,10 @@ static void emit_identity(const struct gos_document *document, struct gos_emitte
     gos_emitter_string(emitter, GOS_FIELD("kind", NULL), gos_report_kind_code(report->kind));
     gos_emitter_string(emitter, GOS_FIELD("outcome", NULL), gos_outcome_code(report->outcome));
     gos_emitter_time(emitter, GOS_FIELD("wall_ns", NULL), evidence->wall_ns);
+    if (document->found_wall_ns)
+        gos_emitter_time(emitter, GOS_FIELD("found_wall_ns", NULL), document->found_wall_ns);
+    else
+        gos_emitter_null(emitter, GOS_FIELD("found_wall_ns", NULL));
 }
 
 static void emit_telling(const struct gos_document *document, struct gos_emitter *emitter)
@@ -152,6 +156,19 @@ static void emit_request_size(const struct gos_request *request, struct gos_emit
         gos_emitter_null(emitter, GOS_FIELD("bytes_signed", NULL));
 }
 
+/* A framework may refuse without any call of CUDA. */
+static void emit_request_result(const struct gos_request *request, struct gos_emitter *emitter)
+{
+    if (!request->entry) {
+        gos_emitter_null(emitter, GOS_FIELD("result", NULL));
+        gos_emitter_null(emitter, GOS_FIELD("result_name", NULL));
+        return;
+    }
+    gos_emitter_signed(emitter, GOS_FIELD("result", "result"), request->result);
+    gos_emitter_string(emitter, GOS_FIELD("result_name", "result by name"),
+                       gos_cuda_error_name(request->result));
+}
+
 static void emit_request_call(const struct gos_request *request, struct gos_emitter *emitter)
 {
     gos_emitter_string(emitter, GOS_FIELD("api", "call"), request->api);
@@ -159,9 +176,10 @@ static void emit_request_call(const struct gos_request *request, struct gos_emit
     gos_emitter_string(emitter, GOS_FIELD("kind", "kind"), gos_kind_code(request->kind));
     emit_request_size(request, emitter);
     gos_emitter_signed(emitter, GOS_FIELD("device", "device"), request->device);
-    gos_emitter_signed(emitter, GOS_FIELD("result", "result"), request->result);
-    gos_emitter_string(emitter, GOS_FIELD("result_name", "result by name"),
-                       gos_cuda_error_name(request->result));
+    emit_request_result(request, emitter);
+    gos_emitter_bool(emitter, GOS_FIELD("word", NULL), request->is_word);
+    gos_emitter_bytes_if(emitter, GOS_FIELD("driver_bytes", "asked the driver for"),
+                         request->driver_bytes > 0, request->driver_bytes);
 }
 
 static void emit_request_place(const struct gos_request *request, const struct gos_module *module,
@@ -177,6 +195,7 @@ static void emit_request_place(const struct gos_request *request, const struct g
     gos_emitter_signed(emitter, GOS_FIELD("tid", "thread"), request->tid);
     gos_emitter_time(emitter, GOS_FIELD("wall_ns", "first failed at"), request->wall_ns);
     gos_emitter_count(emitter, GOS_FIELD("attempts", "attempts"), request->attempts);
+    gos_emitter_count(emitter, GOS_FIELD("trials", "refused there before"), request->trials);
     gos_emitter_bool(emitter, GOS_FIELD("caller_retries", "caller retries by itself"),
                      request->caller_retries);
     gos_emitter_count(emitter, GOS_FIELD("site", NULL), request->site);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "../base/loss.h"
+#include "../base/text.h"
 #include "emitter.h"
 #include "report.h"
 #include "stacks.h"
@@ -23,16 +24,35 @@ struct gos_health {
     const char *fuse_reason; /* NULL while whole */
 };
 
+/* Whether its process has told it, where it has not. */
+enum gos_standing {
+    GOS_STANDING_TOLD,
+    GOS_STANDING_DRAFT,    /* the process goes on */
+    GOS_STANDING_LEFT,     /* the process has ended */
+    GOS_STANDING_ELSEWHERE /* one of the two */
+};
+
 struct gos_document {
     const struct gos_report *report;
     struct gos_stacks stacks;
     struct gos_health health;
     const char *version; /* of the shim that saw it */
     bool complete;       /* text: every site and every frame */
+    enum gos_standing standing;
+    uint64_t found_wall_ns; /* when another process made a report of the draft; 0: was none */
 };
 
 /* Everything, in order. */
 void gos_document_emit(const struct gos_document *document, struct gos_emitter *emitter);
+
+/*
+ * A draft that becomes a report: the document's field, and the line of its text, are
+ * the only places that change.
+ */
+#define GOS_DOCUMENT_NOT_FOUND "\"found_wall_ns\": null"
+#define GOS_DOCUMENT_DRAFT_LINE "draft      "
+void gos_document_found_field(struct gos_text *text, uint64_t found_wall_ns);
+void gos_document_found_line(struct gos_text *text, uint64_t found_wall_ns);
 
 /* Names used in both forms. */
 const char *gos_report_kind_code(enum gos_report_kind kind);

@@ -9,7 +9,7 @@
 #include "../base/text.h"
 
 #define ENVIRON_BYTES (128u * 1024u)
-#define DRAFT_TRIES 100
+#define NEW_FILE_TRIES 100
 
 /* --- errors --- */
 
@@ -153,38 +153,43 @@ int gos_files_name(char path[GOS_PATH_BYTES], const struct gos_file_name *name,
     return text.truncated ? -ENAMETOOLONG : 0;
 }
 
-/* --- drafts --- */
+/* --- new files --- */
 
 static int create(const char *path)
 {
-    return gos_os.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    return gos_os.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 }
 
 /* One that a killed process left behind, or a foreign file, only costs the next number. */
-int gos_draft_open(struct gos_draft *draft, const char *directory)
+int gos_new_file_open(struct gos_new_file *file, const char *directory)
 {
-    draft->fd = -EEXIST;
-    for (int i = 0; i < DRAFT_TRIES && draft->fd == -EEXIST; i++) {
-        struct gos_text text = gos_text_on(draft->path, sizeof draft->path);
+    struct gos_file_status status;
+
+    file->inode = 0;
+    file->fd = -EEXIST;
+    for (int i = 0; i < NEW_FILE_TRIES && file->fd == -EEXIST; i++) {
+        struct gos_text text = gos_text_on(file->path, sizeof file->path);
         gos_text_format(&text, "%s/.gpuoomshim.%d.%d.tmp", directory, gos_os.pid(), i);
-        draft->fd = text.truncated ? -ENAMETOOLONG : create(draft->path);
+        file->fd = text.truncated ? -ENAMETOOLONG : create(file->path);
     }
-    if (draft->fd >= 0)
+    if (file->fd >= 0) {
+        file->inode = gos_os.status(file->fd, &status) == 0 ? status.inode : 0;
         return 0;
-    int result = draft->fd;
-    draft->fd = -1;
-    draft->path[0] = '\0';
+    }
+    int result = file->fd;
+    file->fd = -1;
+    file->path[0] = '\0';
     return result;
 }
 
-void gos_draft_drop(struct gos_draft *draft)
+void gos_new_file_drop(struct gos_new_file *file)
 {
-    if (draft->fd >= 0)
-        (void)gos_os.close(draft->fd);
-    if (draft->path[0])
-        (void)gos_os.unlink(draft->path);
-    draft->fd = -1;
-    draft->path[0] = '\0';
+    if (file->fd >= 0)
+        (void)gos_os.close(file->fd);
+    if (file->path[0])
+        (void)gos_os.unlink(file->path);
+    file->fd = -1;
+    file->path[0] = '\0';
 }
 
 /* Some file systems cannot sync at all and say so; that is no reason to have no report. */
@@ -193,23 +198,23 @@ static bool is_real_sync_failure(int result)
     return result < 0 && result != -EINVAL && result != -ENOSYS && result != -ENOTSUP;
 }
 
-int gos_draft_seal(struct gos_draft *draft)
+int gos_new_file_seal(struct gos_new_file *file)
 {
-    int synced = gos_os.sync(draft->fd);
-    int closed = gos_os.close(draft->fd);
+    int synced = gos_os.sync(file->fd);
+    int closed = gos_os.close(file->fd);
     int result = is_real_sync_failure(synced) ? synced : closed;
-    draft->fd = -1;
+    file->fd = -1;
     if (result < 0)
-        gos_draft_drop(draft);
+        gos_new_file_drop(file);
     return result < 0 ? result : 0;
 }
 
-int gos_draft_publish(struct gos_draft *draft, const char *path)
+int gos_new_file_publish(struct gos_new_file *file, const char *path)
 {
-    int result = gos_os.rename(draft->path, path);
+    int result = gos_os.rename(file->path, path);
     if (result < 0)
-        gos_draft_drop(draft);
-    draft->path[0] = '\0';
+        gos_new_file_drop(file);
+    file->path[0] = '\0';
     return result < 0 ? result : 0;
 }
 
@@ -228,9 +233,17 @@ static bool knows_no_links(int result)
     return result == -EPERM || result == -ENOSYS || result == -ENOTSUP || result == -EMLINK;
 }
 
-int gos_draft_name(const struct gos_draft *draft, const char *path, bool *whole)
+int gos_new_file_name(const struct gos_new_file *file, const char *path, bool *whole)
 {
-    int result = gos_os.link(draft->path, path);
+    int result = gos_os.link(file->path, path);
     *whole = result == 0;
     return knows_no_links(result) ? claim(path) : result;
+}
+
+void gos_files_remove(const char *text_path, const char *json_path)
+{
+    if (text_path[0])
+        (void)gos_os.unlink(text_path);
+    if (json_path[0])
+        (void)gos_os.unlink(json_path);
 }

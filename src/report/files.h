@@ -18,8 +18,9 @@
 #define GOS_PATH_BYTES 512
 
 /* A file that is being written. */
-struct gos_draft {
-    int fd; /* -1: none */
+struct gos_new_file {
+    int fd;         /* -1: none */
+    uint64_t inode; /* by which it is known again under another name; 0: not known */
     char path[GOS_PATH_BYTES];
 };
 
@@ -49,24 +50,27 @@ struct gos_file_name {
 __attribute__((warn_unused_result)) int
 gos_files_name(char path[GOS_PATH_BYTES], const struct gos_file_name *name, const char *extension);
 
-/* Open a new temporary file in the directory.  0 or -errno. */
-__attribute__((warn_unused_result)) int gos_draft_open(struct gos_draft *draft,
-                                                       const char *directory);
+/* Open a temporary file in the directory, to be read and written.  0 or -errno. */
+__attribute__((warn_unused_result)) int gos_new_file_open(struct gos_new_file *file,
+                                                          const char *directory);
 /* Sync and close; the file stays under its temporary name.  On failure it is removed. */
-__attribute__((warn_unused_result)) int gos_draft_seal(struct gos_draft *draft);
+__attribute__((warn_unused_result)) int gos_new_file_seal(struct gos_new_file *file);
 /*
- * Give the sealed draft a name besides its temporary one: -EEXIST when
+ * Give the sealed file a name besides its temporary one: -EEXIST when
  * anything, be it a symbolic link, is there.  Where the file system has no
  * second names, an empty file takes the name; then `whole` is false, and
- * gos_draft_publish has to follow.
+ * gos_new_file_publish has to follow.
  */
-__attribute__((warn_unused_result)) int gos_draft_name(const struct gos_draft *draft,
-                                                       const char *path, bool *whole);
-/* Give the sealed draft its name, replacing what we have there.  On failure it is removed. */
-__attribute__((warn_unused_result)) int gos_draft_publish(struct gos_draft *draft,
-                                                          const char *path);
+__attribute__((warn_unused_result)) int gos_new_file_name(const struct gos_new_file *file,
+                                                          const char *path, bool *whole);
+/* Give the sealed file its name, replacing what we have there.  On failure it is removed. */
+__attribute__((warn_unused_result)) int gos_new_file_publish(struct gos_new_file *file,
+                                                             const char *path);
 /* Close and remove, in whatever state it is. */
-void gos_draft_drop(struct gos_draft *draft);
+void gos_new_file_drop(struct gos_new_file *file);
+
+/* Remove what a report's files were called; "" is none. */
+void gos_files_remove(const char *text_path, const char *json_path);
 
 /* "no space left on the device" for -ENOSPC …; for people. */
 const char *gos_files_error(int error);

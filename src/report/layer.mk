@@ -1,4 +1,5 @@
 report_sources := \
+    adopt.c \
     document.c \
     document_device.c \
     document_framework.c \
@@ -6,9 +7,12 @@ report_sources := \
     document_place.c \
     document_rehearsal.c \
     document_site.c \
+    draft.c \
+    draft_file.c \
     emitter.c \
     files.c \
     outputs.c \
+    owner.c \
     report.c \
     screen.c \
     screen_ledger.c \

@@ -77,6 +77,7 @@ static void add_title(struct gos_screen *screen, const struct gos_document *docu
         put_number_piece(&line, "rank", evidence->rank, evidence->world);
     put_number_piece(&line, "pid", evidence->pid, 0);
     gos_screen_line(screen, MUST, buffer);
+    gos_screen_standing(screen, document, MUST);
     gos_screen_gap(screen, SPACE + 1);
 }
 
@@ -130,7 +131,7 @@ static void add_subject(struct gos_screen *screen, const struct gos_document *do
     struct gos_text text = gos_text_on(buffer, sizeof buffer);
     gos_text_put_n(&text, request->api, gos_entrypoint_base_length(request->api));
     if (request->bytes_known) {
-        gos_text_put(&text, " of ");
+        gos_text_put(&text, request->is_word ? ", asked for " : " of ");
         put_size(&text, request->bytes);
     }
     if (is_ordinal(request->device)) {
@@ -138,6 +139,28 @@ static void add_subject(struct gos_screen *screen, const struct gos_document *do
         put_device(&text, document, request->device);
     }
     gos_screen_add(screen, MUST, outcome_label(document->report->outcome), buffer, 2);
+}
+
+/* The driver's part in what a framework refused, and that it was not the first time. */
+static void add_before(struct gos_screen *screen, const struct gos_document *document)
+{
+    const struct gos_request *request = &evidence_of(document)->request;
+    char buffer[GOS_SCREEN_WORDS];
+    struct gos_text text = gos_text_on(buffer, sizeof buffer);
+    if (request->is_word && !request->entry) {
+        gos_text_put(&text, "no call of CUDA failed");
+    } else if (request->is_word) {
+        gos_text_put_n(&text, request->entry, gos_entrypoint_base_length(request->entry));
+        gos_text_put(&text, " of ");
+        put_size(&text, request->driver_bytes);
+        gos_text_put(&text, " was refused");
+    }
+    if (request->trials > 0) {
+        gos_screen_separate(&text, "; ");
+        gos_text_format(&text, "refused %u time%s there before", request->trials,
+                        request->trials == 1 ? "" : "s");
+    }
+    gos_screen_add(screen, SAY, request->is_word ? "driver" : "before", buffer, 1);
 }
 
 static void add_why(struct gos_screen *screen, const struct gos_document *document)
@@ -430,6 +453,7 @@ void gos_screen_write(const struct gos_document *document, struct gos_text *text
     gos_screen_told(&screen, document, SAY);
     if (is_failure(document)) {
         add_subject(&screen, document);
+        add_before(&screen, document);
         add_why(&screen, document);
         add_asked_by(&screen, document);
         add_short_by(&screen, document);

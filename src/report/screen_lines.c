@@ -6,7 +6,7 @@
 
 static struct gos_screen_line *new_line(struct gos_screen *screen, uint8_t importance)
 {
-    if (screen->count == GOS_SCREEN_DRAFT_LINES)
+    if (screen->count == GOS_SCREEN_ROOM)
         return NULL;
     struct gos_screen_line *line = &screen->lines[screen->count++];
     memset(line, 0, sizeof *line);

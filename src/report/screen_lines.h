@@ -16,7 +16,7 @@
 #define GOS_SCREEN_LABEL 11 /* columns of the label on the left */
 
 /* Kept small: the screen lives on the stack of the host's failing thread. */
-#define GOS_SCREEN_DRAFT_LINES 26
+#define GOS_SCREEN_ROOM 26
 #define GOS_SCREEN_LINE_BYTES 164
 
 struct gos_screen {
@@ -26,7 +26,7 @@ struct gos_screen {
         uint8_t columns;
         uint8_t length;
         char data[GOS_SCREEN_LINE_BYTES];
-    } lines[GOS_SCREEN_DRAFT_LINES];
+    } lines[GOS_SCREEN_ROOM];
     unsigned count;
 };
 

@@ -34,6 +34,10 @@ void gos_screen_sites(struct gos_screen *screen, const struct gos_document *docu
 void gos_screen_rehearsal(struct gos_screen *screen, const struct gos_document *document,
                           uint8_t importance);
 
+/* That it is a draft, or was one: the line below the title. */
+void gos_screen_standing(struct gos_screen *screen, const struct gos_document *document,
+                         uint8_t importance);
+
 /* When it was told, where that was not at once. */
 void gos_screen_told(struct gos_screen *screen, const struct gos_document *document,
                      uint8_t importance);

@@ -7,7 +7,7 @@
 
 #include "../base/os.h"
 
-static uint64_t largest_file(void)
+uint64_t gos_sink_file_limit(void)
 {
     uint64_t soft = 0;
     uint64_t hard = 0;
@@ -24,7 +24,7 @@ void gos_sink_open(struct gos_sink *sink, struct gos_scratch *scratch, int fd, s
     sink->fd = fd;
     sink->error = 0;
     sink->total_bytes = 0;
-    sink->file_limit_bytes = fd >= 0 ? largest_file() : UINT64_MAX;
+    sink->file_limit_bytes = fd >= 0 ? gos_sink_file_limit() : UINT64_MAX;
 }
 
 static void flush(struct gos_sink *sink)

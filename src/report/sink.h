@@ -33,6 +33,9 @@ struct gos_sink {
     char reserve[256]; /* first buffer, and the last resort without memory */
 };
 
+/* RLIMIT_FSIZE; UINT64_MAX: unlimited. */
+uint64_t gos_sink_file_limit(void);
+
 /* fd stays the caller's; with -1 at most `limit` bytes are kept, more is -EFBIG. */
 void gos_sink_open(struct gos_sink *sink, struct gos_scratch *scratch, int fd, size_t limit);
 

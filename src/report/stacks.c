@@ -215,10 +215,10 @@ static void resolve_all(struct gos_stacks *stacks, struct resolver *resolver,
 }
 
 void gos_stacks_resolve(struct gos_stacks *stacks, struct gos_scratch *scratch,
-                        const struct gos_diagnosis *diagnosis, uint64_t budget_ns)
+                        const struct gos_diagnosis *diagnosis, size_t site_max, uint64_t budget_ns)
 {
     const struct gos_evidence *evidence = diagnosis->evidence;
-    size_t use_count = evidence->use_count < GOS_STACKS_MAX ? evidence->use_count : GOS_STACKS_MAX;
+    size_t use_count = evidence->use_count < site_max ? evidence->use_count : site_max;
     struct resolver resolver = {.scratch = scratch,
                                 .deadline_ns = gos_os.monotonic_ns() + budget_ns};
     size_t room = 1 + pin_total(diagnosis) + use_count;
@@ -228,7 +228,8 @@ void gos_stacks_resolve(struct gos_stacks *stacks, struct gos_scratch *scratch,
     stacks->stacks = gos_scratch_alloc(scratch, room * sizeof *stacks->stacks);
     if (!stacks->stacks)
         return;
-    resolver.symbols = gos_scratch_alloc(scratch, SYMBOL_SLOTS * sizeof *resolver.symbols);
+    if (budget_ns > 0)
+        resolver.symbols = gos_scratch_alloc(scratch, SYMBOL_SLOTS * sizeof *resolver.symbols);
     resolve_all(stacks, &resolver, diagnosis, use_count);
     collect_modules(stacks, scratch);
 }

@@ -41,19 +41,19 @@ struct gos_stacks {
 
 #define GOS_STACKS_MODULES_MAX 4096
 
-/* Sites beyond so many, smallest first, are listed in a report without their stack. */
+/* Sites beyond so many are listed in a report without their stack. */
 #define GOS_STACKS_MAX 1000
 
 /*
- * Look up the stacks of the request, of the largest sites and of those that
- * pin device blocks.  Symbols are looked up in that order until budget_ns has
- * passed; frames after that have a module and an offset only.
+ * Look up the stacks of the request, of the site_max largest sites and of those
+ * that pin device blocks.  Symbols are looked up in that order until budget_ns has
+ * passed; frames after that have a module and an offset only.  0: none is.
  *
  * Everything is allocated in scratch; without memory fewer stacks are shown.
  * Hook context: yes.
  */
 void gos_stacks_resolve(struct gos_stacks *stacks, struct gos_scratch *scratch,
-                        const struct gos_diagnosis *diagnosis, uint64_t budget_ns);
+                        const struct gos_diagnosis *diagnosis, size_t site_max, uint64_t budget_ns);
 
 /* NULL when the site is 0 or was not looked up. */
 const struct gos_shown_stack *gos_stacks_find(const struct gos_stacks *stacks, uint32_t site);

@@ -14,6 +14,7 @@
 #include "../track/python_frames.h"
 #include "behind.h"
 #include "state.h"
+#include "torch_word.h"
 
 typedef int dlclose_function(void *);
 
@@ -45,5 +46,8 @@ int dlclose(void *handle)
 
     if (!real)
         return -1;
-    return gos_shim_active() ? close_watched(real, handle) : real(handle);
+    gos_torch_unload_begin();
+    int result = gos_shim_active() ? close_watched(real, handle) : real(handle);
+    gos_torch_unload_end();
+    return result;
 }

@@ -22,6 +22,7 @@
 #include "behind.h"
 #include "nvml_hook.h"
 #include "state.h"
+#include "torch_word.h"
 #include "wrapper.h"
 
 /* Both in registers on the supported machines; the assembly knows the order. */
@@ -30,7 +31,7 @@ struct gos_lookup {
     void *target;
 };
 
-typedef void *(*dlsym_function)(void *, const char *);
+typedef void *dlsym_function(void *, const char *);
 typedef void *(*dlvsym_function)(void *, const char *, const char *);
 
 struct gos_lookup gos_dlsym_choose(void *handle, const char *name, const void *caller);
@@ -69,33 +70,51 @@ static void *look_up_silently(void *scope, const char *name)
         libcs = (void *)gos_libc_symbol("dlsym");
         atomic_store_explicit(&known, libcs, memory_order_release);
     }
-    return libcs ? ((dlsym_function)libcs)(scope, name) : NULL;
+    return libcs ? ((dlsym_function *)libcs)(scope, name) : NULL;
 }
 
 /*
  * We export the names, so the global scope has them even where the host, without
  * us, would have been told "no such symbol".
  */
-static bool is_in_global_scope(int row, const char *name)
+static bool is_in_global_scope(const void *ours, const char *name)
 {
     void *first = look_up_silently(RTLD_DEFAULT, name);
 
-    return (first == gos_wrapper(row) ? look_up_silently(RTLD_NEXT, name) : first) != NULL;
+    return (first == ours ? look_up_silently(RTLD_NEXT, name) : first) != NULL;
+}
+
+static bool is_any_loaded(const char *const *libraries)
+{
+    while (*libraries && !gos_module_named(*libraries))
+        libraries++;
+    return *libraries != NULL;
 }
 
 /*
  * A library that was opened by itself sees what it is linked with, too.  Nobody
  * tells what that is, but it is nothing of CUDA's where no CUDA is loaded.
  */
-static bool exists_for(const void *caller, int row, const char *name)
+static bool exists_for(const void *caller, const void *ours, const char *name,
+                       const char *const *libraries)
 {
-    const struct gos_module *module;
+    return is_in_global_scope(ours, name) ||
+           (gos_module_of((uintptr_t)caller) != gos_module_at(0) && is_any_loaded(libraries));
+}
 
-    if (is_in_global_scope(row, name))
-        return true;
-    module = gos_module_of((uintptr_t)caller);
-    return module != gos_module_at(0) &&
-           (gos_module_named("libcuda.so") || gos_module_named("libcudart"));
+static const char *const of_cuda[] = {"libcuda.so", "libcudart", NULL};
+static const char *const of_torch[] = {"libc10.so", NULL};
+
+/* Would the loader answer with our function of torch's where there is none without us? */
+static bool is_invented(void *handle, const char *name, const void *caller, dlsym_function *real)
+{
+    const void *ours = name && handle != RTLD_NEXT ? gos_torch_wrapper(name) : NULL;
+
+    if (!ours)
+        return false;
+    if (handle == RTLD_DEFAULT)
+        return !exists_for(caller, ours, name, of_torch);
+    return real(handle, name) == ours && !is_in_global_scope(ours, name);
 }
 
 static void *answer(int row, void *handle, void *found)
@@ -123,19 +142,21 @@ static bool is_for_nvml(void *handle, const char *name)
 
 struct gos_lookup gos_dlsym_choose(void *handle, const char *name, const void *caller)
 {
-    dlsym_function real = (dlsym_function)gos_behind_us(&next_dlsym, "dlsym");
+    dlsym_function *real = (dlsym_function *)gos_behind_us(&next_dlsym, "dlsym");
     int row = row_to_answer(handle, name);
 
     if (row < 0 && is_for_nvml(handle, name))
         return (struct gos_lookup){gos_nvml_hook_substitute(name, real(handle, name)), NULL};
-    if (row < 0 || (handle == RTLD_DEFAULT && exists_for(caller, row, name)))
+    if (row < 0 && is_invented(handle, name, caller, real))
+        return (struct gos_lookup){NULL, NULL};
+    if (row < 0 || (handle == RTLD_DEFAULT && exists_for(caller, gos_wrapper(row), name, of_cuda)))
         return (struct gos_lookup){NULL, (void *)real};
     if (handle == RTLD_DEFAULT)
         return (struct gos_lookup){NULL, NULL};
 
     void *found = real(handle, name);
     /* The program's own handle, dlopen(NULL), has our exports as the global scope has. */
-    if (found && found == gos_wrapper(row) && !is_in_global_scope(row, name))
+    if (found && found == gos_wrapper(row) && !is_in_global_scope(found, name))
         return (struct gos_lookup){NULL, NULL};
     return (struct gos_lookup){answer(row, handle, found), NULL};
 }

@@ -161,13 +161,6 @@ static bool is_worth_telling(const struct gos_call *call, CUresult result)
            gos_cuda_error_is_sticky((int)result);
 }
 
-static void give_turn_back(struct gos_failure *failure, bool recovered)
-{
-    if (failure->holds_turn)
-        gos_turn_end(&failure->evidence.request, recovered);
-    failure->holds_turn = false;
-}
-
 /* The next failure of a story changes the report that there is, and has its draft. */
 static void inherit(struct gos_failure *failure)
 {
@@ -181,12 +174,14 @@ static void inherit(struct gos_failure *failure)
 
 /*
  * The evidence is put down before anything is tried: a kill in a step loses
- * nothing.  A quiet one may be survived, so that looking has to cost little.
+ * nothing.  What the caller has survived before may cost it only little.
  */
 static bool look_into(struct gos_call *call, const struct gos_request *request, bool has_turn,
-                      bool is_quiet)
+                      enum gos_story_answer answer)
 {
-    struct gos_failure *failure = gos_failure_open(request, gos_failure_parts(request, is_quiet));
+    bool is_cheap = answer == GOS_STORY_QUIET;
+    struct gos_failure *failure =
+        gos_failure_open(request, is_cheap ? GOS_OBSERVE_MOMENT : GOS_OBSERVE_ALL);
 
     if (!failure) {
         if (has_turn)
@@ -196,7 +191,7 @@ static bool look_into(struct gos_call *call, const struct gos_request *request, 
     inherit(failure);
     gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->holds_turn = has_turn;
-    failure->is_quiet = is_quiet;
+    failure->is_quiet = answer != GOS_STORY_SURFACES;
     call->failure = failure;
     gos_failure_look_at_frameworks(failure);
     open_ladder(failure, call);
@@ -231,7 +226,7 @@ static bool first_failure(struct gos_call *call, CUresult result)
         return false;
     bool has_turn = gos_turn_take(call->shared);
     if (!has_turn || !gos_turn_is_told(&request, call->shared))
-        return look_into(call, &request, has_turn, answer == GOS_STORY_QUIET);
+        return look_into(call, &request, has_turn, answer);
     call->shared = gos_turn_pass();
     if (!call->shared)
         gos_kept_note(gos_story_number(), &request, true);
@@ -294,6 +289,23 @@ void gos_failure_learn_from_steps(struct gos_failure *failure, bool recovered)
         gos_diagnose_flushed_in_vain(&failure->evidence, &failure->diagnosis);
 }
 
+/* The turn goes last: the next thread that failed at the same place finds this failure kept. */
+static void end_story(struct gos_failure *failure, bool recovered)
+{
+    struct gos_request request = failure->evidence.request;
+    bool holds_turn = failure->holds_turn;
+
+    gos_story_told();
+    if (recovered) {
+        gos_story_recovered();
+        gos_failure_free(failure);
+    } else {
+        keep(failure, !failure->is_quiet);
+    }
+    if (holds_turn)
+        gos_turn_end(&request, recovered);
+}
+
 void gos_failure_close(struct gos_failure *failure, CUresult result)
 {
     bool recovered = result == CUDA_SUCCESS;
@@ -311,14 +323,7 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
         gos_failure_draft(failure);
     else
         gos_failure_write(failure, GOS_OUTCOME_FAILED);
-    give_turn_back(failure, recovered);
     if (recovered || !failure->is_quiet)
         gos_notice(&failure->report, failure->ladder.substitute != 0);
-    gos_story_told();
-    if (!recovered) {
-        keep(failure, !failure->is_quiet);
-        return;
-    }
-    gos_story_recovered();
-    gos_failure_free(failure);
+    end_story(failure, recovered);
 }

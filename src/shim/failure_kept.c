@@ -105,13 +105,8 @@ static bool may_look(const struct gos_evidence *evidence, const struct gos_reque
            request->wall_ns - evidence->wall_ns >= SHARE * evidence->collected_in_ns;
 }
 
-/* What a caller survives must cost it little: NVML, processes and host are left out then. */
+/* NVML, the processes and the host take milliseconds. */
 #define THOROUGH_NS 1000000000u
-
-unsigned gos_failure_parts(const struct gos_request *request, bool is_quiet)
-{
-    return is_quiet && request->caller_retries ? GOS_OBSERVE_MOMENT : GOS_OBSERVE_ALL;
-}
 
 static unsigned parts_again(const struct gos_failure *failure, const struct gos_request *request)
 {
@@ -126,7 +121,6 @@ static void look_again(struct gos_failure *failure, const struct gos_request *re
 {
     gos_observe_release(&failure->evidence);
     look(failure, request, parts_again(failure, request));
-    failure->report.step_count = 0; /* they were about an earlier refusal */
 }
 
 struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct gos_request *request)

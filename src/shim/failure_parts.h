@@ -28,9 +28,6 @@ struct gos_failure {
 /* Zeroed, with the evidence of now; request NULL: nothing failed.  NULL: no memory, no stack. */
 struct gos_failure *gos_failure_open(const struct gos_request *request, unsigned parts);
 
-/* How much of the evidence a refusal of this request is worth (GOS_OBSERVE_…). */
-unsigned gos_failure_parts(const struct gos_request *request, bool is_quiet);
-
 /* Ask those frameworks that may be asked now; who is to be asked later goes into the failure. */
 void gos_failure_look_at_frameworks(struct gos_failure *failure);
 

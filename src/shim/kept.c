@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/lock.h"
+#include "../base/options.h"
 #include "../base/os.h"
 #include "failure.h"
 
@@ -106,14 +107,17 @@ static void drop(uint64_t ticket)
     gos_failure_free(failure);
 }
 
-/* One that was told stays: the next of its origin has the same report. */
+/*
+ * One that was told stays: the next of its story has the same report, unless
+ * all that is survived is to be read of.
+ */
 static bool is_ended(const struct kept *entry, enum fate fate)
 {
     if (fate == FATE_SURVIVED)
         gos_failure_survived(entry->failure, entry->was_told);
     else
         gos_failure_answered(entry->failure);
-    return !entry->was_told;
+    return !entry->was_told || gos_options.report_on == GOS_REPORT_ON_ALL;
 }
 
 void gos_kept_give_back(uint64_t ticket)

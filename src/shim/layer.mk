@@ -40,6 +40,7 @@ shim_sources := \
     stack_room.c \
     state.c \
     story.c \
+    torch_word.c \
     turn.c \
     watched.c \
     wrapper.c

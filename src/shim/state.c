@@ -30,10 +30,12 @@
 #include "../track/vmm.h"
 #include "failure.h"
 #include "rehearsal.h"
+#include "torch_word.h"
 
 /* glibc's; pthread_atfork and atexit are thin wrappers of these in libc_nonshared. */
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 int __cxa_atexit(void (*function)(void *), void *arg, void *dso);
+int __cxa_at_quick_exit(void (*function)(void *), void *dso);
 extern void *__dso_handle;
 
 GOS_READ_MOSTLY _Atomic int gos_shim_mode_now = GOS_SHIM_UNSTARTED;
@@ -92,6 +94,7 @@ static void start_afresh_in_child(void)
     gos_report_reset_after_fork();
     gos_failure_reset_after_fork();
     gos_rehearsal_reset_after_fork();
+    gos_torch_reset_after_fork();
 }
 
 _Atomic bool gos_shim_watches_fork;
@@ -180,7 +183,9 @@ void gos_shim_start(void)
     gos_reserve_start();
     gos_entrypoint_bind();
     open_helpers();
+    gos_report_drafts_adopt();
     gos_rehearsal_open();
     __cxa_atexit(end, NULL, &__dso_handle);
+    __cxa_at_quick_exit(end, &__dso_handle);
     gos_log(GOS_LOG_INFO, "watching; stacks by %s", gos_unwind_name());
 }

@@ -151,7 +151,9 @@ static enum gos_story_answer decide(const struct gos_request *request, uint32_t 
     story.trusted = !story.told && story.refused_count <= story.survivable_count;
     if (story.told)
         return GOS_STORY_AGAIN;
-    return says_when(request) || story.trusted ? GOS_STORY_QUIET : GOS_STORY_SURFACES;
+    if (says_when(request))
+        return GOS_STORY_AWAITS;
+    return story.trusted ? GOS_STORY_QUIET : GOS_STORY_SURFACES;
 }
 
 static bool is_first_of_story(void)
@@ -167,7 +169,7 @@ enum gos_story_answer gos_story_refused(struct gos_request *request)
         begin(request);
     count(request, known_attempts);
     enum gos_story_answer answer = decide(request, known_attempts);
-    if (answer == GOS_STORY_QUIET || answer == GOS_STORY_SURFACES)
+    if (answer != GOS_STORY_PUT_OFF && answer != GOS_STORY_AGAIN)
         gos_story_told();
     else if (!story.told || !says_when(request)) /* else its word changes the report */
         gos_kept_note(story.number, request, is_first_of_story());
@@ -234,23 +236,30 @@ static bool says_nothing(enum gos_kind kind)
     return kind == GOS_KIND_ADDRESS && story.last.kind != GOS_KIND_ADDRESS;
 }
 
-/* By which call it comes does not matter; without a stack it can be anybody's. */
-static bool is_of_origin(void)
+/*
+ * Half of what was refused, at the same place or, while the story lasts, for the
+ * same library from another line: callers that shrink their request settle in that range.  By
+ * which call it comes does not matter; without a stack it can be anybody's.
+ */
+static bool is_answer(uint64_t bytes)
 {
     struct gos_request answer = story.last;
+    uint64_t asked_bytes = story.last.driver_bytes ? story.last.driver_bytes : story.last.bytes;
 
+    if (bytes < asked_bytes / 2)
+        return false;
     if (!story.last.origin)
         return true;
     answer.is_word = false;
     answer.site = gos_unwind_site();
     answer.requester_module = gos_site_requester_module(gos_site_get(answer.site));
-    return gos_origin_of(&answer) == story.last.origin;
+    if (gos_origin_of(&answer) == story.last.origin)
+        return true;
+    return answer.requester_module == story.last.requester_module &&
+           gos_os.monotonic_ns() - story.last.monotonic_ns < STORY_NS;
 }
 
 /*
- * Something much smaller that fits says nothing about the refused request; half
- * of it does: callers that shrink their request settle in that range.
- *
  * A segment is made of several pieces of physical memory, and mapped when it has
  * them all [torch's source]: one piece says nothing before that.
  */
@@ -259,8 +268,7 @@ void gos_story_closed_by(uint64_t bytes, enum gos_kind kind, const char *entry)
     if (says_nothing(kind))
         return;
     story.went_on = true;
-    uint64_t asked_bytes = story.last.driver_bytes ? story.last.driver_bytes : story.last.bytes;
-    if (bytes < asked_bytes / 2 || !is_of_origin())
+    if (!is_answer(bytes))
         return;
     if (story.last.kind == GOS_KIND_PHYSICAL && kind == GOS_KIND_PHYSICAL) {
         story.made_bytes = bytes;
@@ -268,6 +276,15 @@ void gos_story_closed_by(uint64_t bytes, enum gos_kind kind, const char *entry)
         return;
     }
     close_by(bytes, entry);
+}
+
+void gos_story_block(uint64_t bytes)
+{
+    if (!gos_origin_is_torch_allocator(&story.last))
+        return;
+    story.went_on = true;
+    if (is_answer(bytes))
+        close_by(bytes, story.last.entry);
 }
 
 void gos_story_mapped(void)
@@ -297,9 +314,4 @@ void gos_story_reset_after_fork(void)
     gos_habit_reset_after_fork();
     gos_kept_reset_after_fork();
     gos_story_open = 0;
-}
-
-bool gos_word_can_come(void)
-{
-    return false;
 }

@@ -22,7 +22,8 @@ struct gos_failure;
 
 enum gos_story_answer {
     GOS_STORY_PUT_OFF,  /* the caller asks again: hand the error back */
-    GOS_STORY_QUIET,    /* recover, but it may be survived: nothing is said yet */
+    GOS_STORY_QUIET,    /* recover, but the caller has survived such before: nothing is said yet */
+    GOS_STORY_AWAITS,   /* recover; torch's own word will say whether it gives up */
     GOS_STORY_SURFACES, /* recover and tell */
     GOS_STORY_AGAIN,    /* told already: it changes the report, no second recovery */
 };
@@ -52,6 +53,9 @@ extern __thread uint32_t gos_story_open __attribute__((tls_model("initial-exec")
 void gos_story_closed_by(uint64_t bytes, enum gos_kind kind, const char *entry);
 /* With one open: this thread has mapped physical memory. */
 void gos_story_mapped(void);
+
+/* With one open: torch has handed out a block, with or without a call of the driver. */
+void gos_story_block(uint64_t bytes);
 
 /* With one open: the refused call itself succeeded, with help. */
 void gos_story_recovered(void);

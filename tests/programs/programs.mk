@@ -93,6 +93,30 @@ $(programs_dir)/libc10_cuda.so $(programs_dir)/libnccl.so.2:
 	$(quiet)$(build_host) -shared -fPIC -Wl,-soname,$(@F) -L$(cudart_link_dir) -l:libcudart.so.13 \
 	    -Wl,--allow-shlib-undefined -lpthread
 
+# torch that tells of itself, in both ABIs; a third one to be loaded beside the first.
+torch_1_macros := -DSTUB_TORCH_1 -DSTUB_AMOUNT=std::int64_t
+torch_2_macros := -DSTUB_TORCH_2 -DSTUB_AMOUNT=std::size_t
+torch_beside_macros := $(torch_2_macros)
+torch_1_c10 := libc10.so
+torch_2_c10 := libc10.so
+torch_beside_c10 := libc10_beside.so
+
+define torch_rule
+programs += $(programs_dir)/$(1)/libc10_cuda.so
+$(programs_dir)/$(1)/$($(1)_c10): tests/programs/stub_c10.cpp
+	$$(say) HOST $$@
+	$$(quiet)mkdir -p $$(@D) && $$(CXX) -std=c++17 -Wall -Wextra -Wshadow $$($(1)_macros) $$(CPPFLAGS) \
+	    $$(CFLAGS) $$(SANITIZE) -MMD -MP -MF $$@.d -MT $$@ -O0 -shared -fPIC -Wl,-soname,$$(@F) \
+	    -o $$@ $$< $$(LDFLAGS)
+$(programs_dir)/$(1)/libc10_cuda.so: tests/programs/stub_torch.c $(programs_dir)/$(1)/$($(1)_c10) \
+    | $(cudart_link_dir)/libcudart.so.13
+	$$(say) HOST $$@
+	$$(quiet)$$(build_host) $$($(1)_macros) -fexceptions -shared -fPIC -Wl,-soname,$$(@F) \
+	    -L$$(@D) -l:$($(1)_c10) -Wl,-rpath,'$$$$ORIGIN' -L$(cudart_link_dir) -l:libcudart.so.13 \
+	    -Wl,--allow-shlib-undefined -ldl -lpthread
+endef
+$(foreach torch,torch_1 torch_2 torch_beside,$(eval $(call torch_rule,$(torch))))
+
 $(programs_dir)/libstack_first.so $(programs_dir)/libstack_second.so: tests/programs/stack_plugin.c
 	$(say) HOST $@
 	$(quiet)$(build_host) -shared -fPIC
@@ -115,3 +139,9 @@ $(programs_dir)/stack_dlopen.linked: LDFLAGS += -rdynamic
 $(programs_dir)/stack_exceptions: tests/programs/stack_exceptions.cpp | $(link_deps_linked)
 	$(say) HOST $@
 	$(quiet)$(build_cxx_host) $(link_flags_linked) -lpthread
+
+programs += $(programs_dir)/torch_words
+$(programs_dir)/torch_words: tests/programs/torch_words.cpp | $(cudart_link_dir)/libcudart.so.13
+	$(say) HOST $@
+	$(quiet)$(build_cxx_host) -L$(cudart_link_dir) -l:libcudart.so.13 -Wl,--allow-shlib-undefined -ldl \
+	    -lpthread

@@ -259,18 +259,96 @@ static void link_put_at_our_name_is_replaced_not_followed(void **state)
 
 /* --- limits and settings --- */
 
-static void later_reports_are_refused_beyond_the_maximum(void **state)
+static bool holds(const char *path, const char *words)
+{
+    static char content[65536];
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0);
+    ssize_t bytes = read(fd, content, sizeof content - 1);
+    close(fd);
+    content[bytes > 0 ? bytes : 0] = '\0';
+    return strstr(content, words) != NULL;
+}
+
+static struct gos_report another_report(void)
+{
+    struct gos_report report = shape.report;
+    report.text_path[0] = report.json_path[0] = '\0';
+    report.number = report.telling = 0;
+    return report;
+}
+
+static void later_failures_take_the_place_of_the_newest_beyond_the_maximum(void **state)
 {
     (void)state;
     gos_options.report_max = 2;
-    for (int i = 0; i < 5; i++) {
-        forget_paths();
-        assert_int_equal(gos_report_write(&shape.report), i < 2 ? 0 : -EDQUOT);
+    for (unsigned i = 0; i < 5; i++) {
+        struct gos_report report = another_report();
+        shape.evidence.request.bytes = 1000 + i;
+        assert_int_equal(gos_report_write(&report), 0);
+        assert_int_equal(report.number, i < 2 ? i + 1 : 2);
     }
     assert_int_equal(count_files(".txt"), 2);
+    assert_true(holds(in_directory("gpuoomshim.node-17.r3.4711.1.json"), "\"bytes\": 1000,"));
+    assert_true(holds(in_directory("gpuoomshim.node-17.r3.4711.2.json"), "\"bytes\": 1004,"));
     const char *line = strstr(said, "GPUOOMSHIM_REPORT_MAX");
     assert_non_null(line);
     assert_null(strstr(line + 1, "GPUOOMSHIM_REPORT_MAX"));
+}
+
+static void report_whose_files_were_taken_is_not_written_over_the_later_one(void **state)
+{
+    (void)state;
+    gos_options.report_max = 1;
+    struct gos_report first = another_report(), second = another_report();
+    assert_int_equal(gos_report_write(&first), 0);
+    shape.evidence.request.bytes = 2000;
+    assert_int_equal(gos_report_write(&second), 0);
+    shape.evidence.request.bytes = 1000;
+    first.outcome = GOS_OUTCOME_RECOVERED_BY_CALLER;
+    assert_int_equal(gos_report_write(&first), 0);
+    assert_true(holds(second.json_path, "\"bytes\": 2000,"));
+    first.outcome = GOS_OUTCOME_FAILED;
+    first.newest = true; /* but when it fails again, it is the last one */
+    assert_int_equal(gos_report_write(&first), 0);
+    assert_true(holds(second.json_path, "\"bytes\": 1000,"));
+    assert_int_equal(count_files(".json"), 1);
+}
+
+static void survived_one_makes_room_and_the_last_failure_is_the_newest_report(void **state)
+{
+    (void)state;
+    gos_options.report_max = 2;
+    struct gos_report survived = another_report(), failed = another_report();
+    struct gos_report last = another_report();
+    assert_int_equal(gos_report_write(&survived), 0);
+    survived.outcome = GOS_OUTCOME_RECOVERED_BY_CALLER;
+    assert_int_equal(gos_report_write(&survived), 0);
+    assert_int_equal(gos_report_write(&failed), 0);
+    assert_int_equal(gos_report_write(&last), 0);
+    assert_int_equal(last.number, 3);
+    assert_false(exists(survived.text_path));
+    assert_true(exists(failed.text_path));
+    assert_int_equal(count_files(".txt"), 2);
+}
+
+static void report_that_is_told_again_takes_the_next_number(void **state)
+{
+    (void)state;
+    struct gos_report first = another_report(), second = another_report();
+    assert_int_equal(gos_report_write(&first), 0);
+    assert_int_equal(gos_report_write(&second), 0);
+    assert_int_equal(gos_report_write(&first), 0); /* in its place */
+    assert_int_equal(first.number, 1);
+    first.newest = true;
+    assert_int_equal(gos_report_write(&first), 0);
+    assert_int_equal(first.number, 3);
+    assert_int_equal(gos_report_write(&first), 0); /* it is the newest already */
+    assert_int_equal(first.number, 3);
+    assert_false(exists(in_directory("gpuoomshim.node-17.r3.4711.1.txt")));
+    assert_false(exists(in_directory("gpuoomshim.node-17.r3.4711.1.json")));
+    assert_int_equal(count_files(".txt"), 2);
+    assert_int_equal(count_files(".json"), 2);
 }
 
 static void snapshots_leave_failures_and_the_exit_their_room(void **state)
@@ -284,9 +362,9 @@ static void snapshots_leave_failures_and_the_exit_their_room(void **state)
     }
     assert_null(strstr(said, "GPUOOMSHIM_REPORT_MAX"));
     shape.report.kind = GOS_REPORT_FAILURE;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         forget_paths();
-        assert_int_equal(gos_report_write(&shape.report), i < 2 ? 0 : -EDQUOT);
+        assert_int_equal(gos_report_write(&shape.report), 0);
     }
     assert_int_equal(count_files(".txt"), 4);
     shape.report.kind = GOS_REPORT_EXIT;
@@ -560,7 +638,10 @@ int main(void)
         TEST(link_at_the_name_is_never_followed),
         TEST(link_at_the_temporary_name_is_never_followed),
         TEST(link_put_at_our_name_is_replaced_not_followed),
-        TEST(later_reports_are_refused_beyond_the_maximum),
+        TEST(later_failures_take_the_place_of_the_newest_beyond_the_maximum),
+        TEST(report_whose_files_were_taken_is_not_written_over_the_later_one),
+        TEST(survived_one_makes_room_and_the_last_failure_is_the_newest_report),
+        TEST(report_that_is_told_again_takes_the_next_number),
         TEST(snapshots_leave_failures_and_the_exit_their_room),
         TEST(nothing_is_written_when_reports_are_off),
         TEST(named_files_replace_what_is_there),

@@ -61,7 +61,7 @@ static void frames_have_library_symbol_and_distance(void **state)
     (void)state;
     uint32_t site = site_in_libc(3);
     use_site(site);
-    gos_stacks_resolve(&stacks, &scratch, &diagnosis, PLENTY_NS);
+    gos_stacks_resolve(&stacks, &scratch, &diagnosis, GOS_STACKS_MAX, PLENTY_NS);
     const struct gos_shown_stack *stack = gos_stacks_find(&stacks, site);
     assert_non_null(stack);
     assert_int_equal(stack->native_count, 2);
@@ -80,7 +80,7 @@ static void call_at_the_end_of_a_function_is_not_the_next_function(void **state)
     stack.native[0] = (uintptr_t)&a64l; /* returns to where a64l begins: not a call in a64l */
     uint32_t site = gos_site_intern(&stack);
     use_site(site);
-    gos_stacks_resolve(&stacks, &scratch, &diagnosis, PLENTY_NS);
+    gos_stacks_resolve(&stacks, &scratch, &diagnosis, GOS_STACKS_MAX, PLENTY_NS);
     const char *symbol = gos_stacks_find(&stacks, site)->native[0].symbol;
     if (symbol)
         assert_string_not_equal(symbol, "a64l");
@@ -91,7 +91,7 @@ static void without_time_frames_have_library_and_offset_only(void **state)
     (void)state;
     uint32_t site = site_in_libc(5);
     use_site(site);
-    gos_stacks_resolve(&stacks, &scratch, &diagnosis, 0);
+    gos_stacks_resolve(&stacks, &scratch, &diagnosis, GOS_STACKS_MAX, 0);
     const struct gos_shown_stack *stack = gos_stacks_find(&stacks, site);
     assert_null(stack->native[0].symbol);
     assert_int_equal(stack->native[0].symbol_offset, 0);
@@ -113,7 +113,7 @@ static void each_site_is_there_once_and_can_be_found(void **state)
     use_site(sites[1]);
     use_site(0);
     use_site(UINT32_MAX);
-    gos_stacks_resolve(&stacks, &scratch, &diagnosis, PLENTY_NS);
+    gos_stacks_resolve(&stacks, &scratch, &diagnosis, GOS_STACKS_MAX, PLENTY_NS);
     assert_int_equal(stacks.count, 4);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(gos_stacks_find(&stacks, sites[i])->site, sites[i]);
@@ -139,7 +139,7 @@ static void without_memory_there_are_fewer_stacks_but_no_harm(void **state)
     gos_os.map = map_that_fails;
     for (maps_before_failure = 0;; maps_before_failure++) {
         unsigned before = maps_before_failure;
-        gos_stacks_resolve(&stacks, &scratch, &diagnosis, PLENTY_NS);
+        gos_stacks_resolve(&stacks, &scratch, &diagnosis, GOS_STACKS_MAX, PLENTY_NS);
         bool complete = maps_before_failure > 0;
         (void)gos_stacks_find(&stacks, site);
         gos_scratch_release(&scratch);
@@ -157,10 +157,10 @@ static void requester_is_known_only_for_a_failure(void **state)
     const struct gos_module *libc = gos_module_named("libc.so");
     assert_non_null(libc);
     evidence.request.requester_module = libc->index;
-    gos_stacks_resolve(&stacks, &scratch, &diagnosis, 0);
+    gos_stacks_resolve(&stacks, &scratch, &diagnosis, GOS_STACKS_MAX, 0);
     assert_null(stacks.requester);
     evidence.request.api = "cudaMalloc";
-    gos_stacks_resolve(&stacks, &scratch, &diagnosis, 0);
+    gos_stacks_resolve(&stacks, &scratch, &diagnosis, GOS_STACKS_MAX, 0);
     assert_ptr_equal(stacks.requester, libc);
 }
 

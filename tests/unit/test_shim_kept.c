@@ -1,0 +1,267 @@
+/* Kept failures: one for each story, lent to one thread, ended by another, never freed twice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "../../src/base/options.h"
+#include "../../src/shim/failure.h"
+#include "../../src/shim/kept.h"
+
+struct gos_failure {
+    int noted_count;
+    int told_late_count;
+    int updated_count;
+    int survived_count;
+    int answered_count;
+    int freed_count;
+};
+
+static struct gos_failure failures[16];
+static struct gos_failure *next_noted;
+
+struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct gos_request *request)
+{
+    (void)request;
+    failure = failure ? failure : next_noted;
+    if (failure)
+        failure->noted_count++;
+    return failure;
+}
+
+void gos_failure_tell_late(struct gos_failure *failure)
+{
+    failure->told_late_count++;
+}
+
+void gos_failure_update(struct gos_failure *failure)
+{
+    failure->updated_count++;
+}
+
+void gos_failure_survived(struct gos_failure *failure, bool was_told)
+{
+    (void)was_told;
+    assert_int_equal(failure->freed_count, 0);
+    failure->survived_count++;
+}
+
+void gos_failure_answered(struct gos_failure *failure)
+{
+    failure->answered_count++;
+}
+
+void gos_failure_free(struct gos_failure *failure)
+{
+    if (failure)
+        failure->freed_count++;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    gos_kept_reset_after_fork();
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++)
+        failures[i] = (struct gos_failure){0};
+    next_noted = &failures[0];
+    return 0;
+}
+
+static void note(uint64_t story, bool is_new)
+{
+    gos_kept_note(story, &(struct gos_request){.api = "cuMemAlloc_v2"}, is_new);
+}
+
+static uint64_t put(uint64_t story, struct gos_failure *failure, bool told)
+{
+    uint64_t ticket = gos_kept_put(story, failure, told);
+
+    if (ticket)
+        gos_kept_give_back(ticket);
+    return ticket;
+}
+
+static void what_was_put_off_and_answered_is_freed_without_a_report(void **state)
+{
+    (void)state;
+    note(1, true);
+    note(1, false);
+    assert_int_equal(failures[0].noted_count, 2);
+    gos_kept_survived(1);
+    assert_int_equal(failures[0].survived_count, 1);
+    assert_int_equal(failures[0].freed_count, 1);
+    gos_kept_settle(0);
+    assert_int_equal(failures[0].told_late_count, 0);
+}
+
+static void what_nothing_answered_is_told_once(void **state)
+{
+    (void)state;
+    note(1, true);
+    gos_kept_settle(2);
+    assert_int_equal(failures[0].told_late_count, 0);
+    gos_kept_settle(1);
+    gos_kept_settle(0);
+    assert_int_equal(failures[0].told_late_count, 1);
+    assert_int_equal(failures[0].updated_count, 0);
+    assert_true(gos_kept_is_told(1));
+}
+
+static void later_refusals_of_a_told_story_change_its_report_once(void **state)
+{
+    (void)state;
+    put(1, &failures[1], true);
+    gos_kept_settle(0);
+    assert_int_equal(failures[1].updated_count, 0);
+    note(1, false);
+    note(1, false);
+    gos_kept_settle(0);
+    gos_kept_settle(0);
+    assert_int_equal(failures[1].updated_count, 1);
+    assert_int_equal(failures[1].told_late_count, 0);
+}
+
+static void survived_story_that_was_told_stays_for_the_next_of_its_origin(void **state)
+{
+    (void)state;
+    put(1, &failures[1], true);
+    gos_kept_survived(1);
+    assert_int_equal(failures[1].survived_count, 1);
+    assert_int_equal(failures[1].freed_count, 0);
+    assert_ptr_equal(gos_kept_take(1), &failures[1]);
+    assert_null(gos_kept_take(1));
+}
+
+static void answer_of_one_thread_is_not_that_of_another(void **state)
+{
+    (void)state;
+    note(1, true);
+    note(1, true);
+    gos_kept_survived(1);
+    assert_int_equal(failures[0].survived_count, 0);
+    gos_kept_survived(1);
+    assert_int_equal(failures[0].survived_count, 1);
+}
+
+static void survival_while_it_is_lent_is_told_when_it_comes_back(void **state)
+{
+    (void)state;
+    uint64_t ticket = put(1, &failures[1], true);
+    assert_ptr_equal(gos_kept_borrow(ticket), &failures[1]);
+    gos_kept_survived(1);
+    assert_int_equal(failures[1].survived_count, 0);
+    gos_kept_give_back(ticket);
+    assert_int_equal(failures[1].survived_count, 1);
+}
+
+static void lent_one_is_not_noted_nor_taken_nor_settled(void **state)
+{
+    (void)state;
+    note(1, true);
+    put(2, &failures[1], true);
+    uint64_t ticket = put(3, &failures[2], false);
+    assert_ptr_equal(gos_kept_borrow(ticket), &failures[2]);
+    note(3, false);
+    assert_int_equal(failures[2].noted_count, 0);
+    assert_null(gos_kept_take(3));
+    gos_kept_settle(3);
+    assert_int_equal(failures[2].told_late_count, 0);
+    gos_kept_give_back(ticket);
+    gos_kept_settle(3);
+    assert_int_equal(failures[2].told_late_count, 1);
+}
+
+static void oldest_is_settled_before_it_makes_room(void **state)
+{
+    (void)state;
+    for (uint64_t story = 1; story <= 8; story++) {
+        next_noted = &failures[story];
+        note(story, true);
+    }
+    next_noted = &failures[9];
+    note(9, true);
+    assert_int_equal(failures[1].told_late_count, 1);
+    assert_int_equal(failures[1].freed_count, 1);
+    for (int i = 2; i <= 9; i++)
+        assert_int_equal(failures[i].freed_count, 0);
+}
+
+static void lent_ones_are_never_pushed_out(void **state)
+{
+    (void)state;
+    uint64_t tickets[10];
+    for (uint64_t i = 0; i < 10; i++)
+        tickets[i] = gos_kept_put(i + 1, &failures[i], true);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(failures[i].freed_count, 0);
+    assert_int_equal(tickets[8], 0);
+    assert_int_equal(failures[8].freed_count, 1);
+    assert_int_equal(failures[9].freed_count, 1);
+    for (int i = 0; i < 8; i++)
+        gos_kept_give_back(tickets[i]);
+}
+
+static void without_memory_for_it_nothing_is_kept(void **state)
+{
+    (void)state;
+    next_noted = NULL;
+    note(1, true);
+    gos_kept_settle(0);
+    assert_null(gos_kept_take(1));
+}
+
+static void *borrow_it(void *ticket)
+{
+    struct gos_failure *failure = gos_kept_borrow(*(uint64_t *)ticket);
+    gos_kept_give_back(*(uint64_t *)ticket);
+    return failure;
+}
+
+static void borrower_waits_for_the_one_that_has_it(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *failure = NULL;
+    uint64_t ticket = gos_kept_put(1, &failures[1], true);
+    assert_int_equal(pthread_create(&thread, NULL, borrow_it, &ticket), 0);
+    usleep(20000);
+    gos_kept_give_back(ticket);
+    pthread_join(thread, &failure);
+    assert_ptr_equal(failure, &failures[1]);
+}
+
+static void all_that_is_survived_is_not_kept_where_it_is_to_be_read_of(void **state)
+{
+    (void)state;
+    gos_options.report_on = GOS_REPORT_ON_ALL;
+    put(1, &failures[1], true);
+    gos_kept_survived(1);
+    gos_options.report_on = GOS_REPORT_ON_FAILED;
+    assert_int_equal(failures[1].freed_count, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, start)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_was_put_off_and_answered_is_freed_without_a_report),
+        TEST(what_nothing_answered_is_told_once),
+        TEST(later_refusals_of_a_told_story_change_its_report_once),
+        TEST(survived_story_that_was_told_stays_for_the_next_of_its_origin),
+        TEST(answer_of_one_thread_is_not_that_of_another),
+        TEST(survival_while_it_is_lent_is_told_when_it_comes_back),
+        TEST(lent_one_is_not_noted_nor_taken_nor_settled),
+        TEST(oldest_is_settled_before_it_makes_room),
+        TEST(lent_ones_are_never_pushed_out),
+        TEST(without_memory_for_it_nothing_is_kept),
+        TEST(borrower_waits_for_the_one_that_has_it),
+        TEST(all_that_is_survived_is_not_kept_where_it_is_to_be_read_of),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
