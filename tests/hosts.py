@@ -87,47 +87,54 @@ class Report:
         assert mode == 0o600, oct(mode)
 
 
+def show(path, *words):
+    command = emulated([str(BUILD / "gpuoomshim"), "show", str(path), *words], {})
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+
+
 def shown(path, *words):
     """What the command says of a report or a draft."""
-    command = emulated([str(BUILD / "gpuoomshim"), "show", str(path), *words], {})
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    done = show(path, *words)
     assert done.returncode == 0, (path, done.stderr)
     return done.stdout
 
 
 class Draft(Report):
-    """One failure that is not in a report yet: as the command reads it."""
+    """A failure that no report says yet, as the command reads it."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
-        self.json = json.loads(shown(path, "--json", "."))
+        self.json = json.loads(shown(path, "--json", ""))
         self.text = shown(path)
 
 
-NUMBERED = re.compile(r"gpuoomshim\..+?\.(?:r\d+\.)?(?P<pid>\d+)\.(?P<number>\d+)\.(json|draft)")
+def says_something(draft):
+    """After a hard end one may lie there whose failure was told or survived."""
+    done = show(draft)
+    return done.returncode == 0 or "says nothing any more" not in done.stderr
+
+
+REPORT_NAME = re.compile(r"gpuoomshim\..+\.(?P<pid>\d+)\.(?P<number>\d+)\.json")
 
 
 def left_in(folder):
-    """Reports and drafts of failures, in the order in which they happened.
+    """Reports and drafts of failures, in the order in which these happened.
 
-    Of one process that is the order of their numbers; a draft comes after the
-    report of its number, for it is what has changed since.
+    Of the reports of one process that is the order of their numbers.
     """
-    found = []
-    for path in pathlib.Path(folder).iterdir():
-        match = NUMBERED.fullmatch(path.name)
-        if not match or path.is_symlink():
-            continue
-        one = (Draft if path.suffix == ".draft" else Report)(path)
+    paths = [path for path in pathlib.Path(folder).iterdir() if not path.is_symlink()]
+    reports = [Report(path) for path in paths if REPORT_NAME.fullmatch(path.name)]
+    drafts = [Draft(path) for path in paths if path.suffix == ".draft" and says_something(path)]
+    left = [one for one in (*reports, *drafts) if one.json["kind"] == "failure"]
+    left.sort(key=lambda one: one.json["request"]["wall_ns"])
+    numbers = {}
+    for one in left:
         one.check()
-        if one.json["kind"] == "failure":
-            found.append((one.json["request"]["wall_ns"], int(match["pid"]),
-                          int(match["number"]), path.suffix == ".draft", one))
-    found.sort(key=lambda entry: entry[:4])
-    for pid in {entry[1] for entry in found}:
-        numbers = [entry[2:4] for entry in found if entry[1] == pid]
-        assert numbers == sorted(numbers), [entry[:4] for entry in found]
-    return [entry[-1] for entry in found]
+        name = REPORT_NAME.fullmatch(one.path.name)
+        if name:
+            numbers.setdefault(name["pid"], []).append(int(name["number"]))
+    assert all(found == sorted(found) for found in numbers.values()), numbers
+    return left
 
 
 class Run:
