@@ -56,6 +56,14 @@ def grouped(symbols):
     return ", ".join(words)
 
 
+def torch_row():
+    """torch's functions, as a programmer writes them."""
+    text = without_comments((ROOT / "src/shim/torch_word.def").read_text())
+    names = re.findall(r"^TORCH_WORD\(\w+, _ZN3c10\d+(report\w+ToProfiler)E", text, flags=re.M)
+    functions = ", ".join(f"`c10::{name}`" for name in dict.fromkeys(names))
+    return f"| listened to: torch's own word of its blocks and refusals (1.13 and 2.x) | {functions} |"
+
+
 def entries_table():
     text = without_comments((ROOT / "src/cuda/entrypoints.def").read_text())
     rows = re.findall(r"^DRIVER\((\w+),\s*\w+,\s*\d+,\s*\w*,\s*(\w+)\)", text, flags=re.M)
@@ -63,6 +71,7 @@ def entries_table():
     lines = ["| what the hook does | functions |", "|---|---|"]
     for role, words in ROLES.items():
         lines.append(f"| {words} | {grouped(name for name, its in rows if its == role)} |")
+    lines.append(torch_row())
     reasons = {}
     for name, why in re.findall(r'^ALONE\(([\w*]+),\s*"([^"]*)"\)', text, flags=re.M):
         reasons.setdefault(why, []).append(name)

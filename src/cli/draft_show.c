@@ -70,7 +70,8 @@ static enum gos_standing standing_of(int fd, const struct gos_owner *owner)
 static void complain(const char *path, int error)
 {
     if (error == -ENODATA)
-        gos_command_complain("%s says nothing any more: it was told, or the program survived", path);
+        gos_command_complain("%s says nothing any more: it was told, or the program survived",
+                             path);
     else if (error == -EINVAL)
         gos_command_complain("%s is damaged", path);
     else if (error == -EPROTO)

@@ -62,10 +62,18 @@ static void load_verdict(struct gos_loaded *loaded, const json_t *from)
     loaded->diagnosis.device = (int)gos_value_signed(from, "device", -1);
 }
 
+/* Then the request is that framework's own word. */
+static bool is_framework(const char *api)
+{
+    return api &&
+           (strcmp(api, "torch") == 0 || strcmp(api, "cupy") == 0 || strcmp(api, "jax") == 0);
+}
+
 static void load_request(struct gos_request *request, const json_t *from)
 {
     request->api = gos_value_string(from, "api");
     request->entry = gos_value_string(from, "entry");
+    request->is_word = is_framework(request->api);
     request->kind = gos_value_word(from, "kind", gos_kind_code, GOS_KIND_COUNT, GOS_KIND_NONE);
     request->bytes_known = gos_value_has(from, "bytes");
     request->bytes = gos_value_number(from, "bytes", 0);
@@ -121,6 +129,12 @@ static void load_telling(struct gos_evidence *evidence, const json_t *from)
 
     evidence->told_wall_ns = gos_value_number(from, "wall_ns", 0);
     evidence->is_of_telling = memory_of && strcmp(memory_of, "exit") == 0;
+}
+
+static void load_left_out(struct gos_document *document, const json_t *from)
+{
+    document->left_out.count = gos_value_number(from, "count", 0);
+    document->left_out.live_bytes = gos_value_number(from, "live_bytes", 0);
 }
 
 /* --- process and tracking --- */
@@ -230,6 +244,7 @@ static void load_facts(struct gos_loaded *loaded, const json_t *root)
     load_rehearsal(evidence, json_object_get(root, "rehearsal"));
     load_telling(evidence, json_object_get(root, "told_at_exit"));
     load_steps(report, json_object_get(root, "recovery"));
+    load_left_out(&loaded->document, json_object_get(root, "sites_left_out"));
     load_process(evidence, json_object_get(root, "process"));
     load_tracking(loaded, json_object_get(root, "tracking"));
 }

@@ -51,9 +51,38 @@ static void load_framework(struct gos_framework_evidence *framework, const json_
     framework->collects = load_state(from, "collects");
     framework->limited = load_state(from, "limited");
     framework->in_driver_pools = gos_value_bool(from, "in_driver_pools");
+    framework->limit_bytes = gos_value_number(from, "limit_bytes", 0);
     framework->pinned_free_count = gos_value_number(from, "pinned_free_count", 0);
     framework->is_late = gos_value_bool(from, "late");
     framework->after_ns = gos_value_number(from, "after_ns", 0);
+}
+
+static const char *part_code(unsigned part)
+{
+    return gos_part_code(part);
+}
+
+static int load_lines(struct gos_loaded *loaded, const json_t *root)
+{
+    struct gos_evidence *evidence = &loaded->evidence;
+    const json_t *array = json_object_get(root, "framework_lines");
+    evidence->framework_lines =
+        gos_load_array(loaded, root, "framework_lines", sizeof *evidence->framework_lines,
+                       &evidence->framework_line_count);
+    if (evidence->framework_line_count > 0 && !evidence->framework_lines)
+        return -ENOMEM;
+    for (size_t i = 0; i < evidence->framework_line_count; i++) {
+        const json_t *from = json_array_get(array, i);
+        evidence->framework_lines[i] = (struct gos_framework_line){
+            .framework = text_or_none(from, "framework"),
+            .device = (uint32_t)gos_value_number(from, "device", 0),
+            .part = gos_value_word(from, "part", part_code, 3, GOS_PART_REST),
+            .bytes = gos_value_number(from, "bytes", 0),
+            .count = gos_value_number(from, "count", 0),
+            .label = text_or_none(from, "label"),
+        };
+    }
+    return 0;
 }
 
 int gos_load_frameworks(struct gos_loaded *loaded, const json_t *root)
@@ -67,5 +96,5 @@ int gos_load_frameworks(struct gos_loaded *loaded, const json_t *root)
         return -ENOMEM;
     for (size_t i = 0; i < evidence->framework_count; i++)
         load_framework(&evidence->frameworks[i], json_array_get(array, i));
-    return 0;
+    return load_lines(loaded, root);
 }

@@ -173,7 +173,9 @@ static void advise_top_site(const struct gos_situation *s, struct gos_verdict *v
 {
     const struct gos_site_use *top =
         gos_holder_top_use(s->evidence, (uint32_t)s->diagnosis->device);
-    const char *words = top ? gos_holder_site_words(s->evidence, top->site) : "";
+    /* A framework's own lines are known better than those that made its arena grow. */
+    bool is_told = s->request->is_word && s->evidence->framework_line_count > 0;
+    const char *words = top && !is_told ? gos_holder_site_words(s->evidence, top->site) : "";
     if (words[0])
         gos_verdict_advise(verdict, gos_wording(s->evidence, "Begin with %s: %s.", words,
                                                 gos_holder_use_words(s->evidence, top)));

@@ -67,6 +67,8 @@ const char *gos_holder_of_site(uint32_t id)
 
 const char *gos_holder_of_request(const struct gos_request *request)
 {
+    if (request->is_word)
+        return request->api;
     const char *name = gos_holder_of_site(request->site);
     if (name[0] || request->requester_module == UINT32_MAX)
         return name;

@@ -19,6 +19,7 @@ diagnose_sources := \
     rule_leak.c \
     rule_others.c \
     rule_policy.c \
+    rule_refused.c \
     rule_rehearsal.c \
     rule_request.c \
     rule_unexplained.c \

@@ -61,6 +61,11 @@ gos_rule gos_rule_leak;
 /* rule_unexplained.c: always applies. */
 gos_rule gos_rule_unexplained;
 
+/* rule_refused.c: a framework refused, out of a pool of its own; no call of CUDA failed. */
+gos_rule gos_rule_refused;
+/* Likewise: what lines of the program hold of that framework, and the advice to begin there. */
+void gos_verdict_say_lines(const struct gos_situation *situation, struct gos_verdict *verdict);
+
 /*
  * rule_framework.c: would what it does not use be enough, if it were whole?  Of a segment that it
  * was refused a piece of, all that is known of it.

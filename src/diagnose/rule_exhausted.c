@@ -300,6 +300,7 @@ bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_first(s, verdict);
     say_context(s, verdict);
+    gos_verdict_say_lines(s, verdict);
     say_top_sites(s, verdict);
     say_burst(s, verdict);
     gos_verdict_say_growth(s, verdict);

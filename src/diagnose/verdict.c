@@ -15,6 +15,7 @@
 /* clang-format off */
 static gos_rule *const rules[] = {
     gos_rule_injected,
+    gos_rule_refused,
     gos_rule_forked,
     gos_rule_in_capture,
     gos_rule_mps_limit,

@@ -267,12 +267,31 @@ struct gos_framework_evidence {
     const char *settings;           /* torch: the allocator's configuration, "" none */
     uint64_t pinned_free_count;     /* CuPy: unused blocks of pinned host memory */
 
+    uint64_t limit_bytes; /* of what it may take at all (CuPy's pool, JAX's arena); 0 none known */
+
     uint64_t after_ns; /* since the request failed */
     /*
      * Asked only when the failing call had returned, because it was inside
      * this framework's allocator: what was used then may be unused by now.
      */
     bool is_late;
+};
+
+/*
+ * What a framework's own profile says one line of the program holds in its
+ * arena (JAX: the line that made arrays which still live).
+ */
+struct gos_framework_line {
+    const char *framework; /* permanent */
+    uint32_t device;
+    enum gos_framework_part {
+        GOS_PART_ARRAYS,   /* of one line of the program */
+        GOS_PART_PROGRAMS, /* compiled ones, all together */
+        GOS_PART_REST,     /* arrays of other lines, all together */
+    } part;
+    uint64_t bytes;
+    uint64_t count;
+    const char *label; /* "train.py:8 step" */
 };
 
 struct gos_evidence {
@@ -332,6 +351,8 @@ struct gos_evidence {
 
     struct gos_framework_evidence *frameworks; /* only those that answered */
     size_t framework_count;
+    struct gos_framework_line *framework_lines; /* of each framework, the largest first */
+    size_t framework_line_count;
     const char *torch_snapshot; /* path of the pickled snapshot; NULL none */
 
     uint64_t allocated_count;

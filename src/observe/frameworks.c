@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "../base/memory.h"
 #include "../base/os.h"
 #include "../base/text.h"
 #include "../cuda/driver.h"
@@ -20,7 +21,7 @@
  * What the helper reads and writes.  It may outlive the failing call, so it is
  * nobody's stack; whoever claimed the helper owns it.
  */
-static struct {
+static struct job {
     CUcontext context;
     char who[32];
     char devices[GOS_DEVICE_MAX * 4];
@@ -72,21 +73,25 @@ static void tell_begun(void)
     gos_os.futex_wake((uint32_t *)&begun, INT32_MAX);
 }
 
-static void run_script(void)
+/* held: on a thread that has the GIL, else on the helper. */
+static void run_script(struct job *asked, bool held)
 {
-    const struct gos_python_word words[] = {{"who", job.who},
-                                            {"devices", job.devices},
-                                            {"asked", job.asked},
-                                            {"snapshot", job.snapshot_path}};
+    const struct gos_python_word words[] = {{"who", asked->who},
+                                            {"devices", asked->devices},
+                                            {"asked", asked->asked},
+                                            {"snapshot", asked->snapshot_path}};
+    const size_t count = sizeof words / sizeof words[0];
     char words_data[160];
-    struct gos_text answer = gos_text_on(job.answer, sizeof job.answer);
+    struct gos_text answer = gos_text_on(asked->answer, sizeof asked->answer);
+    enum gos_python_answer result =
+        held ? gos_python_run_held(gos_frameworks_script, words, count, &answer)
+             : gos_python_run(gos_frameworks_script, words, count, &answer, tell_begun);
 
-    if (gos_python_run(gos_frameworks_script, words, sizeof words / sizeof words[0], &answer,
-                       tell_begun) != GOS_PYTHON_RAISED)
+    if (result != GOS_PYTHON_RAISED)
         return;
     struct gos_text problem = gos_text_on(words_data, sizeof words_data);
-    gos_text_put(&problem, job.answer);
-    answer = gos_text_on(job.answer, sizeof job.answer);
+    gos_text_put(&problem, asked->answer);
+    answer = gos_text_on(asked->answer, sizeof asked->answer);
     gos_text_format(&answer, "- frameworks %s", words_data);
 }
 
@@ -98,7 +103,7 @@ static void ask_all(void)
 {
     if (gos_driver.cuCtxSetCurrent)
         gos_driver.cuCtxSetCurrent(job.context);
-    run_script();
+    run_script(&job, false);
     if (gos_driver.cuCtxSetCurrent)
         gos_driver.cuCtxSetCurrent(NULL);
 }
@@ -125,39 +130,40 @@ static bool has_primary_context(int ordinal)
            gos_driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-static void put_devices(const struct gos_evidence *evidence)
+static void put_devices(const struct gos_evidence *evidence, struct job *asked)
 {
-    struct gos_text text = gos_text_on(job.devices, sizeof job.devices);
+    struct gos_text text = gos_text_on(asked->devices, sizeof asked->devices);
 
     for (int i = 0; i < GOS_DEVICE_MAX; i++)
         if (evidence->devices[i].present && has_primary_context(i))
             gos_text_format(&text, " %d", i);
 }
 
-static void put_who(uint32_t who)
+static void put_who(uint32_t who, struct job *asked)
 {
-    struct gos_text text = gos_text_on(job.who, sizeof job.who);
+    struct gos_text text = gos_text_on(asked->who, sizeof asked->who);
 
     gos_text_put(&text, who & GOS_FRAMEWORK_TORCH ? "torch " : "");
     gos_text_put(&text, who & GOS_FRAMEWORK_CUPY ? "cupy " : "");
     gos_text_put(&text, who & GOS_FRAMEWORK_JAX ? "jax" : "");
 }
 
-static void fill_job(const struct gos_evidence *evidence, uint32_t who, const char *snapshot_path)
+static void fill_job(const struct gos_evidence *evidence, uint32_t who, const char *snapshot_path,
+                     struct job *asked)
 {
     const struct gos_request *request = &evidence->request;
-    struct gos_text asked = gos_text_on(job.asked, sizeof job.asked);
-    struct gos_text path = gos_text_on(job.snapshot_path, sizeof job.snapshot_path);
+    struct gos_text bytes = gos_text_on(asked->asked, sizeof asked->asked);
+    struct gos_text path = gos_text_on(asked->snapshot_path, sizeof asked->snapshot_path);
 
-    put_who(who);
-    put_devices(evidence);
-    gos_text_format(&asked, "%llu",
+    put_who(who, asked);
+    put_devices(evidence, asked);
+    gos_text_format(&bytes, "%llu",
                     request->bytes_known ? (unsigned long long)request->bytes : 0ull);
     gos_text_put(&path, snapshot_path ? snapshot_path : "");
-    job.context = NULL;
-    job.answer[0] = '\0';
+    asked->context = NULL;
+    asked->answer[0] = '\0';
     if (gos_driver.cuCtxGetCurrent)
-        gos_driver.cuCtxGetCurrent(&job.context);
+        gos_driver.cuCtxGetCurrent(&asked->context);
 }
 
 static int run_helper(uint64_t timeout_ns)
@@ -177,7 +183,7 @@ void gos_frameworks_observe(struct gos_evidence *evidence, uint32_t who, uint64_
             evidence, "what frameworks say they hold (one that was asked before has not answered)");
         return;
     }
-    fill_job(evidence, who, snapshot_path);
+    fill_job(evidence, who, snapshot_path, &job);
     int result = run_helper(timeout_ns);
     if (result == -ETIMEDOUT) {
         gos_evidence_incomplete(evidence, "what frameworks say they hold (no answer within "
@@ -190,6 +196,26 @@ void gos_frameworks_observe(struct gos_evidence *evidence, uint32_t who, uint64_
         gos_evidence_incomplete(evidence,
                                 "what frameworks say they hold (no thread could be made to ask)");
     gos_helper_release();
+}
+
+void gos_frameworks_observe_held(struct gos_evidence *evidence, uint32_t who)
+{
+    struct job *asked;
+
+    if (gos_capture_count() > 0) {
+        gos_evidence_incomplete(evidence,
+                                "what frameworks say they hold (a graph is being captured)");
+        return;
+    }
+    asked = gos_memory_alloc(sizeof *asked);
+    if (!asked) {
+        gos_evidence_incomplete(evidence, "what frameworks say they hold (no memory for it)");
+        return;
+    }
+    fill_job(evidence, who, NULL, asked);
+    run_script(asked, true);
+    gos_frameworks_read(evidence, asked->answer, false);
+    gos_memory_free(asked, sizeof *asked);
 }
 
 /*
@@ -216,7 +242,7 @@ int gos_frameworks_start(const struct gos_evidence *evidence, uint32_t who,
 {
     if (!gos_helper_claim())
         return -EBUSY;
-    fill_job(evidence, who, snapshot_path);
+    fill_job(evidence, who, snapshot_path, &job);
     job.answered = answered;
     job.arg = arg;
     atomic_store(&begun, 0);

@@ -44,6 +44,14 @@ void gos_frameworks_observe(struct gos_evidence *evidence, uint32_t who, uint64_
                             const char *snapshot_path);
 
 /*
+ * Ask them at once, on this thread of the host's, which has the GIL and is in
+ * Python's own code: inside no allocator, under no lock.  Nothing is waited
+ * for but the frameworks themselves.  gos_thread.depth must be zero: what the
+ * script makes the host free has to be seen.
+ */
+void gos_frameworks_observe_held(struct gos_evidence *evidence, uint32_t who);
+
+/*
  * Ask them on the helper while nobody waits; then, still there and without the
  * GIL, answered(answer, arg), also when there was no answer ("").  0; -EBUSY,
  * or why there is no thread: answered is not called.  Reads of the evidence

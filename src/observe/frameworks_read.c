@@ -6,6 +6,7 @@
 #include "frameworks.h"
 
 #define ROWS_MAX (3 * GOS_DEVICE_MAX)
+#define LINES_MAX 72 /* the script gives up to 64, programs and a rest */
 
 struct reader {
     struct gos_evidence *evidence;
@@ -101,6 +102,7 @@ static void read_settings(const struct reader *reader, const char *line, const c
     row->limited = read_state(line, end, "limited");
     row->backend = read_word(reader, line, end, "backend");
     row->settings = read_word(reader, line, end, "settings");
+    row->limit_bytes = number_or_none(line, end, "limit");
     row->pinned_free_count = number_or_none(line, end, "pinned_free");
 }
 
@@ -164,6 +166,64 @@ static void add_problem(const struct reader *reader, const char *line, const cha
                                        blank + 1);
 }
 
+/* --- what lines of the program hold --------------------------------------------------------- */
+
+static bool read_part(const char *word, size_t length, enum gos_framework_part *part)
+{
+    static const char *const words[] = {"arrays", "programs", "rest"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i]) == length && strncmp(word, words[i], length) == 0) {
+            *part = (enum gos_framework_part)i;
+            return true;
+        }
+    return false;
+}
+
+/* A blank, digits and a blank; what follows, or NULL. */
+static const char *read_amount(const char *at, uint64_t *amount)
+{
+    int error = 0;
+
+    at = at && *at == ' ' ? gos_text_parse_digits(at + 1, amount, &error) : NULL;
+    return at && *at == ' ' ? at : NULL;
+}
+
+/* "NAME DEVICE PART BYTES COUNT label", the line's mark left out; blanks only in the label. */
+static bool read_holder(const struct reader *reader, const char *line, const char *end,
+                        struct gos_framework_line *row)
+{
+    const char *blank = memchr(line, ' ', (size_t)(end - line));
+    uint64_t device = 0;
+
+    row->framework = blank ? known_name(line, (size_t)(blank - line)) : NULL;
+    const char *part = row->framework ? read_amount(blank, &device) : NULL;
+    if (!part || device >= GOS_DEVICE_MAX)
+        return false;
+    row->device = (uint32_t)device;
+    size_t length = strcspn(part + 1, " \n");
+    if (!read_part(part + 1, length, &row->part))
+        return false;
+    const char *label = read_amount(read_amount(part + 1 + length, &row->bytes), &row->count);
+    row->label = label && label < end ? gos_scratch_copy(&reader->evidence->scratch, label + 1,
+                                                         (size_t)(end - label - 1))
+                                      : NULL;
+    return row->label != NULL;
+}
+
+static void add_holder(const struct reader *reader, const char *line, const char *end)
+{
+    struct gos_evidence *evidence = reader->evidence;
+    struct gos_framework_line row = {0};
+
+    if (!evidence->framework_lines)
+        evidence->framework_lines =
+            gos_scratch_alloc(&evidence->scratch, LINES_MAX * sizeof *evidence->framework_lines);
+    if (evidence->framework_lines && evidence->framework_line_count < LINES_MAX &&
+        read_holder(reader, line, end, &row))
+        evidence->framework_lines[evidence->framework_line_count++] = row;
+}
+
 static void read_line(const struct reader *reader, const char *line, const char *end)
 {
     if (end - line < 3 || line[1] != ' ')
@@ -172,6 +232,8 @@ static void read_line(const struct reader *reader, const char *line, const char 
         add_row(reader, line + 2, end);
     else if (line[0] == '-')
         add_problem(reader, line + 2, end);
+    else if (line[0] == '*')
+        add_holder(reader, line + 2, end);
     else if (line[0] == '=')
         reader->evidence->torch_snapshot =
             gos_scratch_copy(&reader->evidence->scratch, line + 2, (size_t)(end - line - 2));

@@ -5,6 +5,8 @@
  *
  *     + NAME DEVICE key=value …   what it says; values without blanks
  *     - NAME words                why it says nothing
+ *     * NAME DEVICE PART BYTES COUNT words   what a line of the program holds there;
+ *                                 PART: arrays, programs, rest; the largest first
  *     = PATH                      where torch's snapshot went
  *
  * Written for Python 3.8 and later.

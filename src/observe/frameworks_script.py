@@ -213,13 +213,152 @@ def ask_cupy(cupy):
             facts = {'reserved': number(pool.total_bytes()), 'used': number(pool.used_bytes()),
                      'free_blocks': number(pool.n_free_blocks()), 'pinned_free': pinned}
             if hasattr(pool, 'get_limit'):
-                facts['limited'] = int(pool.get_limit() > 0)
+                facts['limit'] = number(pool.get_limit())
+                facts['limited'] = int(facts['limit'] > 0)
         if facts['used'] == 0:  # then each of its blocks is whole again
             facts['releasable'] = facts['reserved']
         put('cupy', device, facts)
 
 
+MOST_LINES, MOST_SAMPLES = 64, 20000
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
+def fields(data):
+    # Number and value of each field of a protobuf message; a value is a number or bytes.
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        elif key & 7 == 2:
+            size, at = varint(data, at)
+            value = data[at:at + size]
+            at += size
+        else:
+            raise ValueError('not a profile')
+        yield key >> 3, value
+
+
+def numbers(value):
+    # One, or several that are packed.
+    at = 0
+    if isinstance(value, int):
+        yield value
+        return
+    while at < len(value):
+        one, at = varint(value, at)
+        yield one
+
+
+def is_installed(path):  # as code_place.h has it
+    return path.startswith('<') or '-packages/' in path or '/lib/python3' in path
+
+
+class Profile:
+    # A pprof profile: who holds how much, by the newest line that is the program's own.
+    def __init__(self, data):
+        self.strings, self.samples, self.places, self.functions = [], [], {}, {}
+        for field, value in fields(data):
+            if field == 2:
+                self.samples.append(value)
+            elif field == 4:
+                place = list(fields(value))
+                lines = [dict(fields(of)) for name, of in place if name == 4]
+                self.places[dict(place)[1]] = lines[0] if lines else {}
+            elif field == 5:
+                function = dict(fields(value))
+                self.functions[function[1]] = function
+            elif field == 6:
+                self.strings.append(value.decode('utf-8', 'replace'))
+        self.labels = {}
+
+    def label_of(self, place):
+        # Of a line of the program; '' for one of a package.
+        if place not in self.labels:
+            line = self.places.get(place, {})
+            function = self.functions.get(line.get(1), {})
+            path = self.strings[function.get(4, 0)]
+            self.labels[place] = '' if is_installed(path) or not path else '%s:%d %s' % (
+                path.rpartition('/')[2], line.get(2, 0), self.strings[function.get(2, 0)])
+        return self.labels[place]
+
+    def sample(self, data):
+        label, amounts, marks = '', [], {}
+        for field, value in fields(data):
+            if field == 1 and not label:
+                label = next(filter(None, map(self.label_of, numbers(value))), '')
+            elif field == 2:
+                amounts.extend(numbers(value))
+            elif field == 3:
+                mark = dict(fields(value))
+                marks[self.strings[mark.get(1, 0)]] = self.strings[mark.get(2, 0)]
+        return label, amounts, marks
+
+
+def device_of(mark, ordinals):
+    # "cuda:0"; other names, as older versions have them, are clear where there is one device.
+    if len(ordinals) == 1 and not mark.startswith('cpu'):
+        return min(ordinals.values())
+    return ordinals.get(mark)
+
+
+def sum_up(profile, ordinals):
+    # {(device, part, label): [bytes, count]}
+    sums = {}
+    for data in profile.samples:
+        label, (count, size), marks = profile.sample(data)
+        device = device_of(marks.get('device', ''), ordinals)
+        if marks.get('kind') == 'executable':
+            device, key = min(ordinals.values()), ('programs', 'compiled programs')
+        else:
+            key = 'arrays', label or 'no line of the program'
+        if device is not None and size:
+            held = sums.setdefault((device,) + key, [0, 0])
+            held[0] += number(size)
+            held[1] += number(count)
+    return sums
+
+
+def put_lines(name, sums):
+    # The rest in one line for each device, so that all add up.
+    largest = sorted(sums, key=lambda key: (key[1] != 'arrays', -sums[key][0]))
+    rest = {}
+    for place, key in enumerate(largest):
+        if key[1] == 'arrays' and place >= MOST_LINES:
+            held = rest.setdefault(key[0], [0, 0, 0])
+            rest[key[0]] = [held[0] + sums[key][0], held[1] + sums[key][1], held[2] + 1]
+            continue
+        lines.append('* %s %d %s %d %d %s' % (name, key[0], key[1], sums[key][0], sums[key][1],
+                                              clean(key[2], ' ')[-120:]))
+    for device, (size, count, places) in rest.items():
+        lines.append('* %s %d rest %d %d %d other lines' % (name, device, size, count, places))
+
+
+def jax_lines(jax, ordinals):
+    profiler, zlib = getattr(jax, 'profiler', None), modules.get('zlib')
+    if not ordinals or profiler is None or zlib is None:
+        return
+    profile = Profile(zlib.decompress(profiler.device_memory_profile(), 31))
+    if len(profile.samples) > MOST_SAMPLES:
+        lines.append('- jax more than %d places that hold memory: not looked at one by one' %
+                     MOST_SAMPLES)
+    else:
+        put_lines('jax', sum_up(profile, ordinals))
+
+
 def ask_jax(jax):
+    ordinals = {}
     bridge = modules.get('jax._src.xla_bridge')
     clients = dict(bridge._backends) if bridge is not None else {}
     for name in clients:
@@ -233,7 +372,10 @@ def ask_jax(jax):
                      'used': number(stats['bytes_in_use'])}
             if stats.get('largest_free_block_bytes'):
                 facts['largest'] = number(stats['largest_free_block_bytes'])
+            facts['limit'] = number(stats.get('bytes_limit', 0))
             put('jax', int(place.local_hardware_id), facts)
+            ordinals['%s:%d' % (name, getattr(place, 'id', -1))] = int(place.local_hardware_id)
+    jax_lines(jax, ordinals)
 
 
 def ask(name, function, *more):

@@ -23,8 +23,11 @@ observe_sources := \
     procfs.c \
     python_api.c \
     python_call.c \
+    python_end.c \
     python_error.c \
+    python_exception.c \
     python_script.c \
+    refusal_words.c \
     secrecy.c \
     snapshot.c \
     sort.c \

@@ -49,11 +49,15 @@ static bool fill(struct gos_python_api *api, const struct gos_module *module)
     api->is_finalizing = (int (*)(void))finalizing;
     api->current_thread_state = (void *(*)(void))current;
     fill_interpreter(api, module);
-    bool complete = finalizing && current;
+    bool complete = finalizing && current, *all;
+    api->sees_exceptions = true;
 #define FILL(name, result, arguments)                                                              \
     api->name = (result(*) arguments)gos_module_symbol(module, #name);                             \
-    complete = complete && api->name;
+    *all = *all && api->name;
+    all = &complete;
     GOS_PYTHON_CALLS(FILL)
+    all = &api->sees_exceptions;
+    GOS_PYTHON_EXCEPTION_CALLS(FILL)
 #undef FILL
     return complete;
 }

@@ -9,6 +9,7 @@
 #define GOS_OBSERVE_PYTHON_API_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "../base/module.h"
 
@@ -38,9 +39,23 @@
     CALL(Py_IncRef, void, (void *object))                                                          \
     CALL(Py_DecRef, void, (void *object))
 
+/* What only a look at exceptions takes; all there from 3.8 on. */
+#define GOS_PYTHON_EXCEPTION_CALLS(CALL)                                                           \
+    CALL(Py_AddPendingCall, int, (int (*function)(void *arg), void *arg))                          \
+    CALL(PySys_AddAuditHook, int,                                                                  \
+         (int (*hook)(const char *event, void *arguments, void *data), void *data))                \
+    CALL(PyErr_GetExcInfo, void, (void **type, void **value, void **traceback))                    \
+    CALL(PyException_GetCause, void *, (void *exception))                                          \
+    CALL(PyException_GetContext, void *, (void *exception))                                        \
+    CALL(PyException_GetTraceback, void *, (void *exception))                                      \
+    CALL(PyObject_Type, void *, (void *object))                                                    \
+    CALL(PyTuple_GetItem, void *, (void *tuple, ptrdiff_t index))                                  \
+    CALL(PyLong_AsLong, long, (void *integer))
+
 struct gos_python_api {
 #define GOS_PYTHON_MEMBER(name, result, arguments) result(*name) arguments;
     GOS_PYTHON_CALLS(GOS_PYTHON_MEMBER)
+    GOS_PYTHON_EXCEPTION_CALLS(GOS_PYTHON_MEMBER)
 #undef GOS_PYTHON_MEMBER
     /* Exported under one name up to 3.12 and under another from 3.13 on. */
     int (*is_finalizing)(void);
@@ -48,6 +63,7 @@ struct gos_python_api {
     /* For what is kept as long as the interpreter lives; may be NULL. */
     void *(*current_interpreter)(void);
     void *(*interpreter_dict)(void *interpreter);
+    bool sees_exceptions;            /* has all of GOS_PYTHON_EXCEPTION_CALLS */
     const struct gos_module *module; /* that has all these */
 };
 

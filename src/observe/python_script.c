@@ -122,3 +122,15 @@ enum gos_python_answer gos_python_run(const char *script, const struct gos_pytho
     py->PyGILState_Release(state);
     return result;
 }
+
+static void begun_by_itself(void)
+{
+}
+
+enum gos_python_answer gos_python_run_held(const char *script, const struct gos_python_word *words,
+                                           size_t count, struct gos_text *answer)
+{
+    python py = gos_python_api();
+
+    return py ? run(py, script, words, count, answer, begun_by_itself) : GOS_PYTHON_ENDING;
+}

@@ -1,4 +1,4 @@
-/* Running the one script of ours in the host's interpreter, on the helper thread. */
+/* Running the one script of ours in the host's interpreter. */
 #ifndef GOS_OBSERVE_PYTHON_SCRIPT_H
 #define GOS_OBSERVE_PYTHON_SCRIPT_H
 
@@ -24,5 +24,12 @@ struct gos_python_word {
  */
 enum gos_python_answer gos_python_run(const char *script, const struct gos_python_word *words,
                                       size_t count, struct gos_text *answer, void (*begun)(void));
+
+/*
+ * The same on a thread of the host's that has the GIL: nothing is waited for
+ * but what the script itself waits for.
+ */
+enum gos_python_answer gos_python_run_held(const char *script, const struct gos_python_word *words,
+                                           size_t count, struct gos_text *answer);
 
 #endif

@@ -171,8 +171,10 @@ static void emit_request_result(const struct gos_request *request, struct gos_em
 
 static void emit_request_call(const struct gos_request *request, struct gos_emitter *emitter)
 {
-    gos_emitter_string(emitter, GOS_FIELD("api", "call"), request->api);
-    gos_emitter_string(emitter, GOS_FIELD("entry", "driver function"), request->entry);
+    const bool was_called = request->entry != NULL;
+    gos_emitter_string(emitter, GOS_FIELD("api", was_called ? "call" : "refused by"), request->api);
+    gos_emitter_string(emitter, GOS_FIELD("entry", was_called ? "driver function" : NULL),
+                       request->entry);
     gos_emitter_string(emitter, GOS_FIELD("kind", "kind"), gos_kind_code(request->kind));
     emit_request_size(request, emitter);
     gos_emitter_signed(emitter, GOS_FIELD("device", "device"), request->device);

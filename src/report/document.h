@@ -38,6 +38,11 @@ struct gos_document {
     struct gos_health health;
     const char *version; /* of the shim that saw it */
     bool complete;       /* text: every site and every frame */
+    bool is_brief;       /* a draft, made in a fraction of a millisecond: the newest and largest */
+    struct {
+        size_t count;
+        uint64_t live_bytes;
+    } left_out; /* smaller sites, which the file that it was read from does not list */
     enum gos_standing standing;
     uint64_t found_wall_ns; /* when another process made a report of the draft; 0: was none */
 };
@@ -59,6 +64,7 @@ const char *gos_report_kind_code(enum gos_report_kind kind);
 const char *gos_outcome_code(enum gos_outcome outcome); /* NULL: none */
 const char *gos_relation_code(enum gos_relation relation);
 const char *gos_capture_code(enum gos_capture_state state);
+const char *gos_part_code(enum gos_framework_part part);
 const char *gos_setting_state_code(enum gos_setting_state state);
 
 /* The parts, one for each room of the house. */

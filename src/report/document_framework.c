@@ -68,6 +68,9 @@ static void emit_settings(const struct gos_framework_evidence *framework,
     gos_emitter_string(
         emitter, GOS_FIELD("limited", framework->limited == GOS_SETTING_ON ? "own limit" : NULL),
         gos_setting_state_code(framework->limited));
+    gos_emitter_bytes_if(
+        emitter, GOS_FIELD("limit_bytes", framework->limit_bytes ? "may take at most" : NULL),
+        framework->limit_bytes != 0, framework->limit_bytes);
     gos_emitter_bool(emitter, GOS_FIELD("in_driver_pools", NULL), framework->in_driver_pools);
     gos_emitter_count(
         emitter,
@@ -93,6 +96,41 @@ static void emit_framework(const struct gos_framework_evidence *framework,
     gos_emitter_end(emitter);
 }
 
+const char *gos_part_code(enum gos_framework_part part)
+{
+    static const char *const codes[] = {"arrays", "programs", "rest"};
+    return codes[part];
+}
+
+static void emit_line(const struct gos_framework_line *line, const struct gos_field *fields,
+                      struct gos_emitter *emitter)
+{
+    gos_emitter_row(emitter, NULL);
+    gos_emitter_string(emitter, fields++, line->framework);
+    gos_emitter_count(emitter, fields++, line->device);
+    gos_emitter_string(emitter, fields++, gos_part_code(line->part));
+    gos_emitter_bytes(emitter, fields++, line->bytes);
+    gos_emitter_count(emitter, fields++, line->count);
+    gos_emitter_string(emitter, fields++, line->label);
+    gos_emitter_row_end(emitter);
+}
+
+static void emit_lines(const struct gos_evidence *evidence, struct gos_emitter *emitter)
+{
+    static const struct gos_field fields[] = {
+        {"framework", "framework", -9}, {"device", "GPU", 3},  {"part", "what", -8},
+        {"bytes", "held", 11},          {"count", "count", 8}, {"label", "made at", 0},
+    };
+    if (evidence->framework_line_count > 0) {
+        gos_emitter_heading(emitter, "HELD BY LINES OF THE PROGRAM, as frameworks say");
+        gos_emitter_titles(emitter, fields, sizeof fields / sizeof fields[0]);
+    }
+    gos_emitter_array(emitter, "framework_lines");
+    for (size_t i = 0; i < evidence->framework_line_count; i++)
+        emit_line(&evidence->framework_lines[i], fields, emitter);
+    gos_emitter_end(emitter);
+}
+
 void gos_document_frameworks(const struct gos_document *document, struct gos_emitter *emitter)
 {
     const struct gos_evidence *evidence = document->report->diagnosis->evidence;
@@ -103,6 +141,7 @@ void gos_document_frameworks(const struct gos_document *document, struct gos_emi
     for (size_t i = 0; i < evidence->framework_count; i++)
         emit_framework(&evidence->frameworks[i], emitter);
     gos_emitter_end(emitter);
+    emit_lines(evidence, emitter);
     gos_emitter_string(emitter, GOS_FIELD("torch_snapshot", snapshot ? "torch's snapshot" : NULL),
                        snapshot);
 }

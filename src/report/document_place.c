@@ -3,6 +3,7 @@
 
 #include "../cuda/error.h"
 
+#define BRIEF_EVENTS 32
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 const char *gos_relation_code(enum gos_relation relation)
@@ -182,8 +183,12 @@ static void emit_event(const struct gos_event *event, const struct gos_field *fi
     gos_emitter_row_end(emitter);
 }
 
-static void emit_events(const struct gos_evidence *evidence, struct gos_emitter *emitter)
+static void emit_events(const struct gos_document *document, struct gos_emitter *emitter)
 {
+    const struct gos_evidence *evidence = document->report->diagnosis->evidence;
+    size_t first = document->is_brief && evidence->event_count > BRIEF_EVENTS
+                       ? evidence->event_count - BRIEF_EVENTS
+                       : 0;
     static const struct gos_field fields[] = {
         {"wall_ns", "when", -23}, {"tid", "thread", 8},  {"device", "GPU", 3},
         {"bytes", "bytes", 11},   {"what", "what", -24}, {"result", "code", 4},
@@ -191,10 +196,10 @@ static void emit_events(const struct gos_evidence *evidence, struct gos_emitter 
     };
     open_table(emitter, "events", "HISTORY, oldest first", fields, COUNT_OF(fields),
                evidence->event_count);
-    for (size_t i = 0; i < evidence->event_count; i++)
+    for (size_t i = first; i < evidence->event_count; i++)
         emit_event(&evidence->events[i], fields, emitter);
     gos_emitter_end(emitter);
-    gos_emitter_count(emitter, GOS_FIELD("events_lost", NULL), evidence->events_lost);
+    gos_emitter_count(emitter, GOS_FIELD("events_lost", NULL), evidence->events_lost + first);
 }
 
 /* --- host --- */
@@ -384,7 +389,7 @@ void gos_document_place(const struct gos_document *document, struct gos_emitter 
     emit_streams(evidence, emitter);
     emit_fallbacks(evidence, emitter);
     emit_processes(evidence, emitter);
-    emit_events(evidence, emitter);
+    emit_events(document, emitter);
     emit_host(evidence, emitter);
     emit_versions(evidence, emitter);
     emit_mismatches(document->report->diagnosis, emitter);

@@ -10,6 +10,7 @@
 #define TEXT_FRAMES 12
 #define TEXT_OUTERMOST 3 /* of these, where there are more */
 #define JSON_SITES 4000
+#define BRIEF_SITES 32
 
 /* --- stacks --- */
 
@@ -287,7 +288,7 @@ static void emit_use(const struct gos_document *document, size_t index, struct g
 
 static size_t use_limit(const struct gos_document *document, const struct gos_emitter *emitter)
 {
-    size_t limit = JSON_SITES;
+    size_t limit = document->is_brief ? BRIEF_SITES : JSON_SITES;
     if (gos_emitter_is_text(emitter) && !document->complete)
         limit = TEXT_SITES;
     size_t count = document->report->diagnosis->evidence->use_count;
@@ -295,24 +296,25 @@ static size_t use_limit(const struct gos_document *document, const struct gos_em
 }
 
 /* What the limit keeps out is summed up, so that the bytes still add up. */
-static void emit_left_out(const struct gos_evidence *evidence, size_t shown,
+static void emit_left_out(const struct gos_document *document, size_t shown,
                           struct gos_emitter *emitter)
 {
-    uint64_t bytes = 0;
+    const struct gos_evidence *evidence = document->report->diagnosis->evidence;
+    size_t count = evidence->use_count - shown + document->left_out.count;
+    uint64_t bytes = document->left_out.live_bytes;
     for (size_t i = shown; i < evidence->use_count; i++)
         bytes += evidence->uses[i].live_bytes;
-    if (gos_emitter_is_text(emitter) && shown == evidence->use_count)
+    if (gos_emitter_is_text(emitter) && count == 0)
         return;
     gos_emitter_row(emitter, "sites_left_out");
-    gos_emitter_line(emitter, "  ... and %zu smaller ones", evidence->use_count - shown);
-    gos_emitter_count(emitter, GOS_FIELD("count", NULL), evidence->use_count - shown);
+    gos_emitter_line(emitter, "  ... and %zu smaller ones", count);
+    gos_emitter_count(emitter, GOS_FIELD("count", NULL), count);
     gos_emitter_bytes(emitter, GOS_FIELD("live_bytes", NULL), bytes);
     gos_emitter_row_end(emitter);
 }
 
 static void emit_sites(const struct gos_document *document, struct gos_emitter *emitter)
 {
-    const struct gos_evidence *evidence = document->report->diagnosis->evidence;
     size_t limit = use_limit(document, emitter);
     if (limit > 0)
         gos_emitter_heading(emitter, "SITES: the lines of code that hold the most");
@@ -320,7 +322,7 @@ static void emit_sites(const struct gos_document *document, struct gos_emitter *
     for (size_t i = 0; i < limit; i++)
         emit_use(document, i, emitter);
     gos_emitter_end(emitter);
-    emit_left_out(evidence, limit, emitter);
+    emit_left_out(document, limit, emitter);
 }
 
 void gos_document_sites(const struct gos_document *document, struct gos_emitter *emitter)

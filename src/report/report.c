@@ -24,15 +24,15 @@
 #define SCREEN_BYTES 4096
 
 /*
- * A draft is put down beside failures that come by the thousand: no symbols, and
- * the stacks of so many sites.  What a slot cannot hold is tried without them.
+ * Drafts are put down at failures that come by the thousand: no symbols, and the
+ * stacks of so few sites.  What a slot cannot hold is tried without them.
  */
-static const size_t draft_stacks[] = {16, 0};
+static const size_t draft_stacks[] = {6, 0};
 
 /* Files whose report is a failure's. */
 struct files {
     uint32_t number; /* 0: none */
-    uint32_t telling;
+    uint32_t serial;
     char text_path[GOS_PATH_BYTES];
     char json_path[GOS_PATH_BYTES];
 };
@@ -43,7 +43,7 @@ struct files {
 static struct {
     struct gos_lock lock;
     uint32_t last_number;
-    uint32_t last_telling;
+    uint32_t last_serial;
     uint64_t written_count; /* of failures */
     uint64_t asked_count;   /* snapshots, which leave failures and the report at exit their room */
     uint64_t exit_count;
@@ -53,7 +53,7 @@ static struct {
     /* The newest, and the newest whose caller survived: they make room for a later failure. */
     struct files newest;
     struct files survived;
-    uint32_t robbed[ROBBED_MAX]; /* by telling */
+    uint32_t robbed[ROBBED_MAX]; /* by serial */
     unsigned robbed_count;
     struct gos_scratch scratch; /* of drafts; kept, so that a draft costs no system call */
 } state = {.lock = GOS_LOCK_INIT(GOS_RANK_REPORT)};
@@ -216,7 +216,7 @@ static bool is_numbered_failure(const struct gos_report *report)
 static void note_files(struct files *files, const struct gos_report *report)
 {
     files->number = report->number;
-    files->telling = report->telling;
+    files->serial = report->serial;
     memcpy(files->text_path, report->text_path, sizeof files->text_path);
     memcpy(files->json_path, report->json_path, sizeof files->json_path);
 }
@@ -231,32 +231,32 @@ static void take_files(struct gos_report *report, const struct files *files)
 static void forget_files(struct gos_report *report)
 {
     take_files(report, &(struct files){.number = 0});
-    report->telling = 0;
+    report->serial = 0;
 }
 
 static void note_report(struct gos_report *report)
 {
     if (!is_numbered_failure(report))
         return;
-    if (report->telling == 0)
-        report->telling = ++state.last_telling;
+    if (report->serial == 0)
+        report->serial = ++state.last_serial;
     if (report->number >= state.newest.number)
         note_files(&state.newest, report);
     if (is_survived(report))
         note_files(&state.survived, report);
-    else if (report->telling == state.survived.telling)
+    else if (report->serial == state.survived.serial)
         state.survived.number = 0;
 }
 
 static void rob(const struct files *files)
 {
-    state.robbed[state.robbed_count++ % ROBBED_MAX] = files->telling;
+    state.robbed[state.robbed_count++ % ROBBED_MAX] = files->serial;
 }
 
 static bool was_robbed(const struct gos_report *report)
 {
-    for (unsigned i = 0; report->telling && i < ROBBED_MAX; i++)
-        if (state.robbed[i] == report->telling)
+    for (unsigned i = 0; report->serial && i < ROBBED_MAX; i++)
+        if (state.robbed[i] == report->serial)
             return true;
     return false;
 }
@@ -335,6 +335,7 @@ static int put_draft_with(struct gos_report *report, size_t stack_max)
     gos_scratch_rewind(&state.scratch);
     open_document(&document, report, &state.scratch, (struct extent){.stack_max = stack_max});
     document.standing = GOS_STANDING_DRAFT;
+    document.is_brief = true;
     emit(&text, &document, GOS_FORM_TEXT);
     emit(&json, &document, GOS_FORM_JSON);
     if (text.error < 0 || json.error < 0)
@@ -406,7 +407,7 @@ static int write_in_place_of_another(struct gos_report *report, const struct gos
         forget_files(report);
         return result;
     }
-    if (state.survived.telling == robbed.telling)
+    if (state.survived.serial == robbed.serial)
         state.survived.number = 0;
     rob(&robbed);
     return 0;
@@ -508,12 +509,20 @@ void gos_report_drafts_end(void)
     gos_lock_release(&state.lock);
 }
 
-void gos_report_inherit(struct gos_report *report, const struct gos_report *earlier)
+void gos_report_inherit(struct gos_report *report, struct gos_report *earlier)
 {
     report->number = earlier->number;
-    report->telling = earlier->telling;
+    report->serial = earlier->serial;
     report->draft = earlier->draft;
     report->newest = true;
+    earlier->draft = 0;
     memcpy(report->text_path, earlier->text_path, sizeof report->text_path);
     memcpy(report->json_path, earlier->json_path, sizeof report->json_path);
+}
+
+void gos_report_disown(struct gos_report *report)
+{
+    report->number = report->serial = 0;
+    report->newest = false;
+    report->text_path[0] = report->json_path[0] = '\0';
 }

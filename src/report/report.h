@@ -31,8 +31,8 @@ struct gos_report {
      * newest report of this process; GPUOOMSHIM_REPORT_MAX does not silence it.
      */
     bool newest;
-    unsigned draft;   /* which of the process' drafts is its; 0: none */
-    uint32_t telling; /* kept by gos_report_write: which of the process' reports it is */
+    unsigned draft;  /* which of the process' drafts is its; 0: none */
+    uint32_t serial; /* kept by gos_report_write: which of the process' reports it is */
     /* NULL: named as described below; else the files are this + ".txt" and ".json". */
     const char *path_prefix;
     char text_path[512]; /* filled when written, "" otherwise */
@@ -78,7 +78,9 @@ int gos_report_write(struct gos_report *report);
 int gos_report_draft(struct gos_report *report);
 
 /* The files, the number and the draft of an earlier report become those of another one. */
-void gos_report_inherit(struct gos_report *report, const struct gos_report *earlier);
+void gos_report_inherit(struct gos_report *report, struct gos_report *earlier);
+/* It leaves those files as they are, and gets its own; the draft stays. */
+void gos_report_disown(struct gos_report *report);
 
 /* The caller survived: the draft, if there is one, says nothing any more. */
 void gos_report_draft_void(struct gos_report *report);

@@ -4,6 +4,7 @@
 
 #include "../cuda/entrypoint.h"
 #include "../diagnose/framework.h"
+#include "../diagnose/saturate.h"
 #include "screen_parts.h"
 
 /* Importance: what a reader could spare goes first. */
@@ -130,8 +131,9 @@ static void add_subject(struct gos_screen *screen, const struct gos_document *do
     char buffer[GOS_SCREEN_WORDS];
     struct gos_text text = gos_text_on(buffer, sizeof buffer);
     gos_text_put_n(&text, request->api, gos_entrypoint_base_length(request->api));
+    gos_text_put(&text, request->is_word ? " refused memory" : "");
     if (request->bytes_known) {
-        gos_text_put(&text, request->is_word ? ", asked for " : " of ");
+        gos_text_put(&text, request->is_word ? ": " : " of ");
         put_size(&text, request->bytes);
     }
     if (is_ordinal(request->device)) {
@@ -181,7 +183,9 @@ static void add_asked_by(struct gos_screen *screen, const struct gos_document *d
     const struct gos_shown_stack *stack = gos_stacks_find(&document->stacks, request->site);
     char buffer[GOS_SCREEN_WORDS];
     struct gos_text text = gos_text_on(buffer, sizeof buffer);
-    const char *name = module ? gos_library_name(module->path) : "";
+    const char *name = request->is_word ? request->api
+                       : module         ? gos_library_name(module->path)
+                                        : "";
     bool said_by_frame =
         module && stack && stack->python_count == 0 && strcmp(name, module->name) == 0;
     if (!said_by_frame)
@@ -208,7 +212,12 @@ static void add_short_by(struct gos_screen *screen, const struct gos_document *d
     gos_text_put(&text, ": ");
     put_bytes(&text, request->bytes);
     gos_text_put(&text, " asked");
-    if (is_ordinal(diagnosis->device) && gos_document_free(document, diagnosis->device, &left)) {
+    if (!request->entry) {
+        gos_text_put(&text, ", ");
+        put_bytes(&text, gos_beyond(request->bytes, diagnosis->verdict.short_bytes));
+        gos_text_format(&text, " left to %s", request->api);
+    } else if (is_ordinal(diagnosis->device) &&
+               gos_document_free(document, diagnosis->device, &left)) {
         gos_text_put(&text, ", ");
         put_bytes(&text, left);
         gos_text_put(&text, " free");
@@ -326,6 +335,8 @@ static void add_holders(struct gos_screen *screen, const struct gos_document *do
     }
     if (text.length == 0 && !on_host)
         put_holders(&text, diagnosis);
+    if (text.length == 0 && diagnosis->evidence->request.is_word)
+        put_framework(&text, diagnosis, diagnosis->evidence->request.api);
     gos_screen_add(screen, HELP, "held by", buffer, 1);
 }
 

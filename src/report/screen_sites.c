@@ -126,6 +126,29 @@ static void add_pins(struct gos_screen *screen, const struct gos_document *docum
     add_site_lines(screen, document, lines, count);
 }
 
+/* Where a framework that refused memory tells who holds what it has. */
+static bool add_framework_lines(struct gos_screen *screen, const struct gos_document *document)
+{
+    const struct gos_evidence *evidence = diagnosis_of(document)->evidence;
+    unsigned count = 0;
+    for (size_t i = 0; i < evidence->framework_line_count && count < SITE_LINES; i++) {
+        const struct gos_framework_line *line = &evidence->framework_lines[i];
+        char buffer[GOS_SCREEN_WORDS];
+        char amount[32];
+        struct gos_text text = gos_text_on(buffer, sizeof buffer);
+        struct gos_text number = gos_text_on(amount, sizeof amount);
+        if (line->part != GOS_PART_ARRAYS || !evidence->request.is_word ||
+            strcmp(line->framework, evidence->request.api) != 0 ||
+            line->device != (uint32_t)diagnosis_of(document)->device)
+            continue;
+        gos_text_bytes(&number, line->bytes);
+        gos_text_format(&text, "%10s  %llu %s  %s", amount, (unsigned long long)line->count,
+                        line->count == 1 ? "array" : "arrays", line->label);
+        gos_screen_add(screen, importance_of[count++], "", buffer, 1);
+    }
+    return count > 0;
+}
+
 void gos_screen_sites(struct gos_screen *screen, const struct gos_document *document)
 {
     const struct gos_diagnosis *diagnosis = document->report->diagnosis;
@@ -135,6 +158,6 @@ void gos_screen_sites(struct gos_screen *screen, const struct gos_document *docu
     if (diagnosis->verdict.code == GOS_VERDICT_FRAGMENTED && device >= 0 &&
         diagnosis->fragmentation[device].pin_count > 0)
         add_pins(screen, document, &diagnosis->fragmentation[device]);
-    else
+    else if (!add_framework_lines(screen, document))
         add_largest_sites(screen, document);
 }

@@ -127,7 +127,7 @@ static void end_story(struct gos_call *call, CUresult result)
         gos_story_recovered();
     else if (is_owned(call))
         gos_story_closed_by(call->bytes, (enum gos_kind)call->kind,
-                              gos_entrypoint_name((enum gos_entrypoint)call->entry));
+                            gos_entrypoint_name((enum gos_entrypoint)call->entry));
     call->failure = NULL;
 }
 

@@ -161,17 +161,6 @@ static bool is_worth_telling(const struct gos_call *call, CUresult result)
            gos_cuda_error_is_sticky((int)result);
 }
 
-/* The next failure of a story changes the report that there is, and has its draft. */
-static void inherit(struct gos_failure *failure)
-{
-    struct gos_failure *earlier = gos_kept_take(gos_story_number());
-
-    if (!earlier)
-        return;
-    gos_report_inherit(&failure->report, &earlier->report);
-    gos_failure_free(earlier);
-}
-
 /*
  * The evidence is put down before anything is tried: a kill in a step loses
  * nothing.  What the caller has survived before may cost it only little.
@@ -188,7 +177,7 @@ static bool look_into(struct gos_call *call, const struct gos_request *request, 
             gos_turn_pass();
         return false;
     }
-    inherit(failure);
+    gos_failure_inherit(failure, gos_kept_take(gos_story_number()));
     gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->holds_turn = has_turn;
     failure->is_quiet = answer != GOS_STORY_SURFACES;
@@ -317,12 +306,14 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
         gos_fallbacks_observe(&failure->evidence);
     if (!recovered)
         gos_view_announce(&failure->evidence, failure->later);
-    if (recovered)
+    if (recovered) {
+        gos_report_disown(&failure->report); /* what was refused there before stays told */
         gos_failure_write(failure, GOS_OUTCOME_RECOVERED);
-    else if (failure->is_quiet)
+    } else if (failure->is_quiet) {
         gos_failure_draft(failure);
-    else
+    } else {
         gos_failure_write(failure, GOS_OUTCOME_FAILED);
+    }
     if (recovered || !failure->is_quiet)
         gos_notice(&failure->report, failure->ladder.substitute != 0);
     end_story(failure, recovered);

@@ -53,7 +53,10 @@ void gos_failure_free(struct gos_failure *failure); /* NULL is fine */
 /* A snapshot report now; path_prefix NULL: as failure reports are named.  0 or -errno. */
 int gos_failure_snapshot(const char *path_prefix);
 
-/* The process ends: what no report says yet is told; the exit report if asked for. */
+/* A Python exception ends the program, or a thread: what no report says yet is told. */
+void gos_failure_python_ends(void);
+
+/* The process ends: likewise; the exit report if asked for. */
 void gos_failure_at_exit(void);
 
 void gos_failure_reset_after_fork(void);

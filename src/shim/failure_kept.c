@@ -61,8 +61,17 @@ void gos_failure_free(struct gos_failure *failure)
 {
     if (!failure)
         return;
+    gos_report_draft_void(&failure->report);
     gos_observe_release(&failure->evidence);
     gos_memory_free(failure, sizeof *failure);
+}
+
+void gos_failure_inherit(struct gos_failure *failure, struct gos_failure *earlier)
+{
+    if (!earlier)
+        return;
+    gos_report_inherit(&failure->report, &earlier->report);
+    gos_failure_free(earlier);
 }
 
 void gos_failure_write(struct gos_failure *failure, enum gos_outcome outcome)
@@ -142,7 +151,7 @@ struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct g
 
 /* --- what becomes of it --------------------------------------------------------------------- */
 
-static void complete(struct gos_failure *failure)
+void gos_failure_complete(struct gos_failure *failure)
 {
     if (failure->lacks_lasting)
         gos_observe_lasting(&failure->evidence);
@@ -153,14 +162,14 @@ static void complete(struct gos_failure *failure)
 void gos_failure_tell_late(struct gos_failure *failure)
 {
     failure->evidence.told_wall_ns = gos_os.wall_ns();
-    complete(failure);
+    gos_failure_complete(failure);
     gos_failure_write(failure, GOS_OUTCOME_FAILED);
     gos_notice(&failure->report, false);
 }
 
 void gos_failure_update(struct gos_failure *failure)
 {
-    complete(failure);
+    gos_failure_complete(failure);
     failure->report.newest = true;
     gos_failure_write(failure, GOS_OUTCOME_FAILED);
 }
@@ -168,7 +177,7 @@ void gos_failure_update(struct gos_failure *failure)
 void gos_failure_survived(struct gos_failure *failure, bool was_told)
 {
     if (was_told || gos_options.report_on == GOS_REPORT_ON_ALL) {
-        complete(failure);
+        gos_failure_complete(failure);
         gos_failure_write(failure, GOS_OUTCOME_RECOVERED_BY_CALLER);
     }
     gos_failure_answered(failure);
@@ -244,7 +253,7 @@ static void tell_word(const struct gos_request *request, bool is_quiet)
     if (is_quiet) {
         gos_failure_draft(failure);
     } else {
-        complete(failure);
+        gos_failure_complete(failure);
         gos_failure_write(failure, GOS_OUTCOME_FAILED);
         gos_notice(&failure->report, false);
     }
@@ -286,6 +295,11 @@ static int report_now(enum gos_report_kind kind, const char *path_prefix)
 int gos_failure_snapshot(const char *path_prefix)
 {
     return report_now(GOS_REPORT_SNAPSHOT, path_prefix);
+}
+
+void gos_failure_python_ends(void)
+{
+    gos_kept_settle(0);
 }
 
 void gos_failure_at_exit(void)

@@ -34,6 +34,13 @@ void gos_failure_look_at_frameworks(struct gos_failure *failure);
 /* The verdict as what was tried has left it. */
 void gos_failure_learn_from_steps(struct gos_failure *failure, bool recovered);
 
+/* The next failure of a story changes the report that there is, and has its draft.  NULL is fine.
+ */
+void gos_failure_inherit(struct gos_failure *failure, struct gos_failure *earlier);
+
+/* What a moment's evidence lacks is added, and the verdict made. */
+void gos_failure_complete(struct gos_failure *failure);
+
 /* Write the report with that outcome; what cannot be written is counted. */
 void gos_failure_write(struct gos_failure *failure, enum gos_outcome outcome);
 /* Put it down as a draft: a process that ends in whatever way leaves it behind. */

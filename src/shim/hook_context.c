@@ -6,14 +6,17 @@
 
 #include "../track/shares.h"
 #include "context_end.h"
+#include "refused.h"
 
 CUresult CUDAAPI cuInit(unsigned int Flags)
 {
     gos_shim_notice_fork();
     CUresult result = GOS_REAL(cuInit)(Flags);
 
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
         gos_shim_start();
+        gos_refused_watch();
+    }
     return result;
 }
 

@@ -232,6 +232,20 @@ struct gos_failure *gos_kept_take(uint64_t story)
     return failure;
 }
 
+struct gos_failure *gos_kept_take_unsettled(bool (*is_it)(const struct gos_failure *, const void *),
+                                            const void *arg)
+{
+    struct gos_failure *failure = NULL;
+
+    gos_lock_acquire(&lock);
+    for (size_t i = 0; i < KEPT_MAX && !failure; i++)
+        if (kept[i].ticket && !kept[i].is_lent && !kept[i].is_settled &&
+            is_it(kept[i].failure, arg))
+            failure = remove_kept(&kept[i]);
+    gos_lock_release(&lock);
+    return failure;
+}
+
 uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure, bool told)
 {
     uint64_t ticket = 0;

@@ -36,6 +36,10 @@ void gos_kept_note(uint64_t story, const struct gos_request *request, bool is_ne
  */
 struct gos_failure *gos_kept_take(uint64_t story);
 
+/* The newest that no report says yet and of which that is true; NULL: there is none. */
+struct gos_failure *gos_kept_take_unsettled(bool (*is_it)(const struct gos_failure *, const void *),
+                                            const void *arg);
+
 /*
  * The call is over and its failure remains: owned from here on.  told: its
  * report says all.  0: it was freed, for all places are lent.  Else the ticket

@@ -36,6 +36,7 @@ shim_sources := \
     origin.c \
     place.c \
     public.c \
+    refused.c \
     rehearsal.c \
     stack_room.c \
     state.c \

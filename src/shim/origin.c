@@ -26,7 +26,9 @@ bool gos_origin_is_torch_allocator(const struct gos_request *request)
 {
     const struct gos_module *module = requester_of(request);
 
-    return request->is_word || (module && strncmp(module->name, "libc10", 6) == 0);
+    if (request->is_word)
+        return strcmp(request->api, "torch") == 0;
+    return module && strncmp(module->name, "libc10", 6) == 0;
 }
 
 static bool is_interpreter(const char *library)

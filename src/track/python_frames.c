@@ -321,6 +321,16 @@ bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint3
     return compare(python, has_objects ? is_same_object : is_same_frame, frame, refs, count, max);
 }
 
+bool gos_python_ref_of(uintptr_t code, uint32_t offset, struct gos_python_ref *ref)
+{
+    const struct gos_interpreter *python = gos_python_current();
+    if (!python || !is_code(python, code))
+        return false;
+    *ref = (struct gos_python_ref){
+        .code = code, .offset = offset, .guard = guard_of(&python->layout, code)};
+    return true;
+}
+
 /* --- decoding -------------------------------------------------------------------------------- */
 
 static int line_of(const struct gos_python_layout *layout, const struct gos_python_ref *ref)

@@ -30,6 +30,13 @@ struct gos_python_places {
 bool gos_python_matches(const struct gos_python_ref *refs, uint32_t count, uint32_t max,
                         struct gos_python_places *places);
 
+/*
+ * What a capture would have of a frame of that code object at that byte of its
+ * code; false: it is none, or there is no interpreter.  With the GIL, or where
+ * something keeps the object alive.
+ */
+bool gos_python_ref_of(uintptr_t code, uint32_t offset, struct gos_python_ref *ref);
+
 /* File, qualified name and line of a captured frame, as permanent strings. */
 bool gos_python_decode(const struct gos_python_ref *ref, struct gos_python_frame *frame);
 

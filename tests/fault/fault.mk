@@ -1,1 +1,1 @@
-fault_tests += fault_memory fault_report
+fault_tests += fault_draft fault_memory fault_report

@@ -177,12 +177,12 @@ static void kill_at_a_call(void)
     gos_os.unlink = killed_before_unlink;
 }
 
-static bool is_draft(const char *name)
+static bool is_temporary(const char *name)
 {
     return name[0] == '.';
 }
 
-/* A draft may remain; it is hidden, and nobody's report. */
+/* A temporary file may remain; it is hidden, and nobody's report. */
 static unsigned count_cut_reports(void)
 {
     unsigned cut = 0;
@@ -190,7 +190,7 @@ static unsigned count_cut_reports(void)
     DIR *listing = opendir(folder);
     for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        cut += !is_draft(entry->d_name) && last_byte(path) != '\n';
+        cut += !is_temporary(entry->d_name) && last_byte(path) != '\n';
         unlink(path);
     }
     closedir(listing);

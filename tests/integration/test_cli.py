@@ -134,6 +134,81 @@ def test_show_json_keeps_integers_beyond_two_to_the_63(samples):
     assert part.stdout == "18446744073709547520\n"
 
 
+DRAFTER = BUILD / "tests" / "unit" / "test_report_draft"
+STEM = "gpuoomshim.node-17.r3.4711"
+
+
+def leave_draft(folder, way):
+    """A process that puts a draft down and ends in that way, or, by "wait", goes on."""
+    process = subprocess.Popen([DRAFTER], stdout=subprocess.PIPE, text=True, start_new_session=True,
+                               env={**os.environ, "GOS_DRAFT_END": way,
+                                    "GOS_DRAFT_FOLDER": str(folder)})
+    assert process.stdout.readline() == "ready\n"
+    if way not in ("wait", "exec"):
+        process.wait(timeout=60)
+    return process
+
+
+def end(process):
+    process.kill()
+    process.wait(timeout=60)
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("way", ["_exit", "exit", "quick_exit", "abort", "kill", "fork"])
+def test_show_reads_what_an_ended_process_left(tmp_path, way):
+    end(leave_draft(tmp_path, way))
+    (draft,) = tmp_path.iterdir()
+    assert draft.name == f"{STEM}.1.draft"
+    shown = command("show", draft)
+    assert shown.returncode == 0 and shown.stderr == ""
+    lines = shown.stdout.splitlines()
+    assert lines[0].startswith("gpuoomshim ")
+    assert lines[1] == "draft      its process ended before it could tell this"
+    part = command("show", draft, "--json", "request.bytes")
+    assert json.loads(part.stdout) == (5001 if way == "fork" else 123456789)
+
+
+def test_show_says_that_the_process_of_a_draft_still_runs(tmp_path):
+    process = leave_draft(tmp_path, "wait")
+    draft = tmp_path / f"{STEM}.1.draft"
+    assert ("draft      its process still runs, and may survive this yet"
+            in command("show", draft).stdout.splitlines())
+    end(process)
+    assert "its process ended" in command("show", draft).stdout
+
+
+def test_show_knows_that_a_program_gave_way_to_another_in_its_process(tmp_path):
+    process = leave_draft(tmp_path, "exec")
+    while "sleep" not in pathlib.Path(f"/proc/{process.pid}/cmdline").read_text():
+        pass
+    assert "its process ended" in command("show", tmp_path / f"{STEM}.1.draft").stdout
+    end(process)
+
+
+def test_show_says_in_a_line_that_a_draft_is_void_or_damaged(tmp_path):
+    end(leave_draft(tmp_path, "void"))
+    draft = tmp_path / f"{STEM}.1.draft"
+    shown = command("show", draft)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.count("\n") == 1 and "says nothing any more" in shown.stderr
+    for damage in (draft.read_bytes()[:5000], draft.read_bytes()[:8], b""):
+        draft.write_bytes(damage)
+        shown = command("show", draft)
+        assert shown.returncode == 2 and shown.stderr.count("\n") == 1
+
+
+def test_report_of_a_draft_is_valid_and_shown_as_it_was_written(tmp_path):
+    end(leave_draft(tmp_path, "kill"))
+    end(leave_draft(tmp_path, "adopt"))
+    text, report = tmp_path / f"{STEM}.1.txt", tmp_path / f"{STEM}.1.json"
+    assert sorted(tmp_path.iterdir()) == [report, text]
+    shown = command("show", report)
+    assert shown.stdout == text.read_text()
+    assert shown.stdout.splitlines()[1].startswith("found      20")
+    jsonschema.Draft202012Validator(load_schema()).validate(json.loads(report.read_text()))
+
+
 def test_show_json_names_the_nearest_part_when_there_is_none(samples):
     part = command("show", samples / "plain.json", "--json", "verdict.cod")
     assert part.returncode == 2

@@ -1,9 +1,11 @@
 """The script that asks frameworks, run by itself against made-up packages."""
 import builtins
 import gc
+import importlib.util
 import os
 import pickle
 import types
+import zlib
 
 import pytest
 
@@ -218,3 +220,62 @@ def test_pickle_is_private_and_follows_nothing(tmp_path):
                for line in ask(modules, snapshot=str(tmp_path / "no.torch.pickle")))
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "link.torch.pickle", "report.torch.pickle", "taken.torch.pickle.tmp"]
+
+
+def jax_with(held, ids=(0,), profile=None):
+    """JAX on these devices; what it holds as in framework_modules/jax/profiler.py."""
+    spec = importlib.util.spec_from_file_location(
+        "stub_profiler", ROOT / "tests/programs/framework_modules/jax/profiler.py")
+    profiler = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(profiler)
+    profiler.held = held
+    if profile is not None:
+        profiler.device_memory_profile = lambda: profile
+    stats = {"pool_bytes": 12 << 30, "bytes_limit": 13 << 30, "bytes_in_use": 5 << 30}
+    places = [types.SimpleNamespace(id=one, local_hardware_id=one, memory_stats=lambda: stats)
+              for one in ids]
+    client = types.SimpleNamespace(local_devices=lambda: places)
+    return {"jax": types.SimpleNamespace(profiler=profiler), "zlib": zlib,
+            "jax._src.xla_bridge": types.SimpleNamespace(_backends={"cuda": client})}
+
+
+def held_lines(lines):
+    return [line[2:] for line in lines if line.startswith("* ")]
+
+
+def test_arrays_of_jax_are_counted_at_the_newest_line_of_the_program():
+    package = ("/v/lib/python3.11/site-packages/jax/_src/core.py", "bind", 705)
+    lines = ask(jax_with([
+        ([package, ("/me/train.py", "load", 300), ("/me/run.py", "<module>", 2)], 2, 7 << 20,
+         "buffer", "cuda:0"),
+        ([package, ("/me/train.py", "load", 300), ("/me/run.py", "again", 3)], 1, 1 << 20,
+         "buffer", "cuda:0"),
+        ([("<string>", "<module>", 1), package], 1, 5, "buffer", "cuda:0"),
+        ([("/me/a b.py", "<lambda>", 1)], 3, 9 << 20, "buffer", "cuda:0"),
+        ([("/me/train.py", "load", 300)], 1, 0, "executable", None)]))
+    assert held_lines(lines) == ["jax 0 arrays %d 3 a b.py:1 <lambda>" % (9 << 20),
+                                 "jax 0 arrays %d 3 train.py:300 load" % (8 << 20),
+                                 "jax 0 arrays 5 1 no line of the program"]
+    assert facts(lines, "jax")["limit"] == str(13 << 30)
+
+
+def test_arrays_of_jax_are_told_device_by_device():
+    lines = ask(jax_with([([("/me/a.py", "f", 1)], 1, 5, "buffer", "cuda:1"),
+                          ([("/me/a.py", "f", 1)], 1, 6, "buffer", "cuda:0"),
+                          ([("/me/a.py", "f", 1)], 1, 7, "buffer", "cpu:0")], ids=(0, 1)),
+                devices="0 1")
+    assert held_lines(lines) == ["jax 0 arrays 6 1 a.py:1 f", "jax 1 arrays 5 1 a.py:1 f"]
+
+
+def test_lines_beyond_the_largest_are_one_line_that_adds_up():
+    lines = held_lines(ask(jax_with([([("/me/a.py", "f", i)], 1, 1000 + i, "buffer", "cuda:0")
+                                     for i in range(100)])))
+    assert len(lines) == 65 and lines[-1] == "jax 0 rest %d 36 36 other lines" % sum(
+        1000 + i for i in range(36))
+
+
+@pytest.mark.parametrize("profile", [b"", b"no profile", zlib.compress(b"\xff" * 50, wbits=31)])
+def test_profile_that_cannot_be_read_leaves_what_jax_holds(profile):
+    lines = ask(jax_with([], profile=profile))
+    assert facts(lines, "jax")["used"] == str(5 << 30)
+    assert any(line.startswith("- jax ") for line in lines) and not held_lines(lines)

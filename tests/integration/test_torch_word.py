@@ -3,6 +3,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_forked_child_reaches_them_where_its_parent_never_called(same, torch, en
 @pytest.mark.parametrize("when", ["reload", "reload-after-init"])
 def test_torch_that_comes_back_elsewhere_is_found_again(same, torch, when, env):
     run = words(same, torch, when, env=env)
-    assert 1 in run.told("elsewhere")
+    assert 1 in run.told("moved")
 
 
 def test_two_torches_each_get_their_own(same):
@@ -107,3 +108,27 @@ def test_real_function_is_entered_by_a_jump_with_no_frame_of_ours():
         assert mnemonics.count("stp") == mnemonics.count("ldp")
         if platform.machine() == "x86_64" and not EMULATOR:
             assert mnemonics.count("push") == 5 and mnemonics.count("call") == 1
+
+
+def check_torch(folder):
+    return subprocess.run([sys.executable, ROOT / "scripts" / "check-torch.py", folder],
+                          capture_output=True, text=True, check=False)
+
+
+@each_abi
+def test_torch_whose_word_can_come_is_known_by_its_symbols(torch):
+    checked = check_torch(PROGRAMS / torch)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "NO" not in checked.stdout and checked.stdout.count("ok") == 6
+
+
+def test_torch_whose_word_cannot_come_is_known_by_its_symbols(tmp_path):
+    shutil.copy(PROGRAMS / "torch_2" / "libc10.so", tmp_path)
+    shutil.copy(PROGRAMS / "libc10_cuda.so", tmp_path)
+    checked = check_torch(tmp_path)
+    assert checked.returncode == 1, checked.stdout + checked.stderr
+    assert "NO  out_of_memory: libc10_cuda.so takes no function" in checked.stdout
+
+
+def test_folder_without_torch_is_skipped(tmp_path):
+    assert check_torch(tmp_path).returncode == 77

@@ -372,6 +372,7 @@ static void frameworks(struct shape *shape)
          .device = 0,
          .reserved_bytes = GIB,
          .largest_free_bytes = GIB / 2,
+         .limit_bytes = 2 * GIB,
          .in_driver_pools = true,
          .backend = "",
          .settings = ""},
@@ -379,6 +380,13 @@ static void frameworks(struct shape *shape)
     shape->evidence.framework_count = sizeof told / sizeof told[0];
     shape->evidence.frameworks = room(shape, sizeof told);
     memcpy(shape->evidence.frameworks, told, sizeof told);
+    static const struct gos_framework_line lines[] = {
+        {"jax", 0, GOS_PART_ARRAYS, GIB, 3, "train.py:8 load"},
+        {"jax", 0, GOS_PART_REST, GIB / 2, 9, "4 other lines"},
+    };
+    shape->evidence.framework_line_count = sizeof lines / sizeof lines[0];
+    shape->evidence.framework_lines = room(shape, sizeof lines);
+    memcpy(shape->evidence.framework_lines, lines, sizeof lines);
     shape->evidence.torch_snapshot = "/tmp/gpuoomshim.host.4711.1.torch.pickle";
     shape->diagnosis.fragmentation[0].framework_idle_bytes = 138 * GIB;
     shape->diagnosis.fragmentation[0].framework_stuck_bytes = 2 * GIB;

@@ -31,7 +31,9 @@ static const char whole_answer[] =
     "piece_bytes=512 fitting=700 largest=900 releasable=1000 backend=native "
     "settings=expandable_segments:True expandable=1 max_split=0 collects=1 "
     "limited=0 pools=0\n"
-    "+ cupy 3 reserved=10 used=10 pinned_free=4 limited=1\n"
+    "+ cupy 3 reserved=10 used=10 pinned_free=4 limited=1 limit=20\n"
+    "* jax 0 arrays 8192 3 train.py:8 <module>\n"
+    "* jax 0 programs 5 1 compiled programs\n"
     "= /tmp/x.torch.pickle\n"
     ".";
 
@@ -68,6 +70,36 @@ static void each_number_arrives(void **state)
     assert_int_equal(evidence.frameworks[1].expandable, GOS_SETTING_UNKNOWN);
     assert_string_equal(evidence.torch_snapshot, "/tmp/x.torch.pickle");
     assert_int_equal(evidence.incomplete_count, 0);
+    release(&evidence);
+}
+
+static void lines_of_the_program_arrive(void **state)
+{
+    (void)state;
+    struct gos_evidence evidence;
+    read_into(&evidence, whole_answer);
+    assert_int_equal(evidence.frameworks[1].limit_bytes, 20);
+    assert_int_equal(evidence.framework_line_count, 2);
+    const struct gos_framework_line *line = evidence.framework_lines;
+    assert_string_equal(line->framework, "jax");
+    assert_int_equal(line->device, 0);
+    assert_int_equal(line->part, GOS_PART_ARRAYS);
+    assert_int_equal(line->bytes, 8192);
+    assert_int_equal(line->count, 3);
+    assert_string_equal(line->label, "train.py:8 <module>");
+    assert_int_equal(line[1].part, GOS_PART_PROGRAMS);
+    release(&evidence);
+}
+
+static void lines_that_are_damaged_are_left_out(void **state)
+{
+    (void)state;
+    struct gos_evidence evidence;
+    read_into(&evidence, "* jax 0 arrays 8192 3\n* jax 0 rays 1 1 x\n* jax x arrays 1 1 x\n"
+                         "* mine 0 arrays 1 1 x\n* jax 9999 arrays 1 1 x\n* jax 0 arrays 1\n"
+                         "* jax 0 rest 1 1 x\n.");
+    assert_int_equal(evidence.framework_line_count, 1);
+    assert_int_equal(evidence.framework_lines[0].part, GOS_PART_REST);
     release(&evidence);
 }
 
@@ -174,6 +206,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_number_arrives),
+        cmocka_unit_test(lines_of_the_program_arrive),
+        cmocka_unit_test(lines_that_are_damaged_are_left_out),
         cmocka_unit_test(what_cannot_be_is_said_and_left_out),
         cmocka_unit_test(a_reason_is_passed_on),
         cmocka_unit_test(a_line_is_taken_back_when_it_was_seen_after_all),

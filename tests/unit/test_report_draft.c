@@ -276,17 +276,20 @@ static void more_drafts_than_there_are_is_an_error(void **state)
 static void draft_that_outgrows_its_room_gets_more(void **state)
 {
     (void)state;
-    static struct gos_site_use uses[3000];
+    static struct gos_version versions[3000];
+    struct stat before, after;
     assert_int_equal(draft_with(9101), 0);
+    assert_int_equal(stat(in_directory(STEM "1.draft"), &before), 0);
     for (unsigned i = 0; i < 3000; i++)
-        uses[i] = (struct gos_site_use){.site = i + 100, .kind = GOS_KIND_DEVICE, .live_bytes = 1};
-    shape.evidence.uses = uses;
-    shape.evidence.use_count = 3000;
+        versions[i] = (struct gos_version){"a library", "1.2.3", "/a/path/of/it"};
+    shape.evidence.versions = versions;
+    shape.evidence.version_count = 3000;
     for (uint64_t i = 0; i < 3; i++)
         assert_int_equal(draft_with(2000 + i), 0);
     assert_true(draft_says(STEM "1.draft", 2002));
     assert_int_equal(count_files(".draft"), 1);
-    shape.evidence.use_count = 0;
+    assert_int_equal(stat(in_directory(STEM "1.draft"), &after), 0);
+    assert_true(after.st_blocks > before.st_blocks);
 }
 
 static void nothing_is_put_down_when_reports_are_off(void **state)

@@ -274,7 +274,7 @@ static struct gos_report another_report(void)
 {
     struct gos_report report = shape.report;
     report.text_path[0] = report.json_path[0] = '\0';
-    report.number = report.telling = 0;
+    report.number = report.serial = 0;
     return report;
 }
 

@@ -7,3 +7,12 @@ class Device:
 
     def __exit__(self, *problem):
         return False
+
+
+class OutOfMemoryError(MemoryError):
+    def __init__(self, size, total, limit):
+        super().__init__("Out of memory allocating {:,} bytes (allocated so far: {:,} bytes, limit "
+                         "set to: {:,} bytes).".format(size, total, limit))
+
+
+OutOfMemoryError.__module__ = "cupy.cuda.memory"
