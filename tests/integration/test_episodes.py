@@ -22,8 +22,10 @@ def test_who_frees_its_cache_and_asks_again_is_left_alone_the_next_time(same, pr
 @pytest.mark.parametrize("situation", ["same", "shrink"])
 def test_what_the_caller_survives_is_reported_if_asked_for(same, program, situation):
     run = same(program("retries"), situation, env={"GPUOOMSHIM_REPORT_ON": "all"})
-    assert run.report.outcome == "recovered-by-caller"  # one place, one report
-    assert run.report.json["request"]["caller_retries"]  # of the last time
+    assert [report.outcome for report in run.reports] == ["recovered-by-caller"] * 3
+    assert [report.json["request"]["caller_retries"] for report in run.reports] == \
+        [False, True, True]
+    assert len({report.json["request"]["bytes"] for report in run.reports}) == 1  # what it wanted
     assert len(run.lines_of_shim) == 1  # of the first time, when nobody knew
 
 
@@ -48,7 +50,6 @@ def test_who_then_fails_for_good_is_told(same, program):
 def test_threads_that_failed_for_good_at_one_line_are_one_report_of_the_last(same, program):
     run = same(program("retries"), "threads")
     (failed,) = [report for report in run.reports if report.outcome == "failed"]
-    assert failed.json["request"]["trials"] == 3
     assert run.last.path == failed.path
 
 

@@ -83,7 +83,13 @@ def test_line_that_fails_again_is_newer_than_what_was_told_meanwhile(asks):
     assert_alike(run.reports)
 
 
-def test_success_of_another_line_does_not_survive_for_this_one(asks):
+def test_what_was_refused_and_is_had_at_another_line_is_survived(asks):
+    run = asks("hold=8192", "d=4096", "a=6144", "give", "b=6144")
+    assert outcomes(run) == ["d=4096 0", "a=6144 2", "b=6144 0"]
+    assert (run.report.outcome, run.drafts) == ("recovered-by-caller", [])
+
+
+def test_less_than_was_refused_had_at_another_line_is_no_answer(asks):
     run = asks("hold=8192", "a=10240", "b=7168")
     assert outcomes(run) == ["a=10240 2", "b=7168 0"]
     assert (sizes(run.reports), results(run.reports)) == ([10240], ["failed"])

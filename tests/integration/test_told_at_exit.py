@@ -42,7 +42,7 @@ def test_report_says_that_it_was_written_at_exit_and_what_is_of_the_exit(same, x
     assert report.json["versions"] and report.json["host"]["memory_total_bytes"] > 0
     assert report.json["process"]["command"]
     (line,) = run.lines_of_shim
-    assert re.search(r"failed at \d\d:\d\d:\d\d: exhausted-by-process", line)
+    assert re.search(r"was refused at \d\d:\d\d:\d\d: exhausted-by-process", line)
 
 
 def test_shown_again_it_is_the_same(host, xla):
