@@ -83,8 +83,19 @@ class Report:
             if device["ledger"]:
                 total = sum(line["bytes"] for line in device["ledger"])
                 assert total == device["total_bytes"], device["ledger"]
+        self.check_remedy()
         mode = stat.S_IMODE(self.path.stat().st_mode)
         assert mode == 0o600, oct(mode)
+
+    def check_remedy(self):
+        """The verdict is what is left after the steps; what helped gave something back."""
+        steps = self.json.get("recovery", [])
+        for step in steps:
+            if step["result"] == "helped" and step["step"] != "fallback":
+                assert step["freed_bytes"] > 0, step
+        synced = [step for step in steps if step["step"] == "sync"][-1:]
+        if synced and (synced[0]["result"], synced[0]["reason"]) == ("no help", ""):
+            assert self.code != "pending-free", steps
 
 
 def show(path, *words):

@@ -93,6 +93,12 @@ static void load_request(struct gos_request *request, const json_t *from)
     request->caller_retries = gos_value_bool(from, "caller_retries");
 }
 
+static void load_need(struct gos_diagnosis *diagnosis, const json_t *from)
+{
+    diagnosis->need.words = gos_value_string(from, "need");
+    diagnosis->need.bytes = gos_value_number(from, "need_bytes", 0);
+}
+
 static void load_steps(struct gos_report *report, const json_t *array)
 {
     for (size_t i = 0; i < json_array_size(array) && i < GOS_STEP_MAX; i++) {
@@ -241,6 +247,7 @@ static void load_facts(struct gos_loaded *loaded, const json_t *root)
     load_mismatches(&loaded->diagnosis, json_object_get(root, "mismatches"));
     load_verdict(loaded, json_object_get(root, "verdict"));
     load_request(&evidence->request, json_object_get(root, "request"));
+    load_need(&loaded->diagnosis, json_object_get(root, "request"));
     load_rehearsal(evidence, json_object_get(root, "rehearsal"));
     load_telling(evidence, json_object_get(root, "told_at_exit"));
     load_steps(report, json_object_get(root, "recovery"));

@@ -63,6 +63,8 @@
     CALL(cuEventQuery, cuEventQuery, PFN_cuEventQuery_v2000)                                       \
     CALL(cuEventSynchronize, cuEventSynchronize, PFN_cuEventSynchronize_v2000)                     \
     CALL(cuEventDestroy, cuEventDestroy_v2, PFN_cuEventDestroy_v4000)                              \
+    CALL(cuFuncIsLoaded, cuFuncIsLoaded, PFN_cuFuncIsLoaded_v12040)                                \
+    CALL(cuFuncGetAttribute, cuFuncGetAttribute, PFN_cuFuncGetAttribute_v2020)                     \
     CALL(cuStreamQuery, cuStreamQuery, PFN_cuStreamQuery_v2000)                                    \
     CALL(cuStreamQuery_ptsz, cuStreamQuery_ptsz, PFN_cuStreamQuery_v7000_ptsz)                     \
     CALL(cuStreamSynchronize, cuStreamSynchronize, PFN_cuStreamSynchronize_v2000)                  \

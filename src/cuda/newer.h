@@ -88,6 +88,12 @@ NEWER(cuLibraryEnumerateKernels, 12040, (CUkernel *, unsigned int, CUlibrary))
 NEWER(cuKernelGetParamInfo, 12040, (CUkernel, size_t, size_t *, size_t *))
 NEWER(cuFuncGetParamInfo, 12040, (CUfunction, size_t, size_t *, size_t *))
 NEWER(cuFuncLoad, 12040, (CUfunction))
+
+typedef enum CUfunctionLoadingState_enum {
+    CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
+    CU_FUNCTION_LOADING_STATE_LOADED = 1
+} CUfunctionLoadingState;
+NEWER(cuFuncIsLoaded, 12040, (CUfunctionLoadingState *, CUfunction))
 #endif
 
 #if CUDA_VERSION < 12050

@@ -150,8 +150,9 @@ void gos_advise_torch_whole(const struct gos_situation *s, struct gos_verdict *v
         gos_verdict_advise(verdict, torch_item(s, "max_split_size_mb:128"));
     gos_verdict_advise(verdict, "Allocate the large tensors first, before small ones that live "
                                 "long.");
-    gos_verdict_advise(verdict, "Call torch.cuda.empty_cache() between phases, so that small "
-                                "tensors do not settle in large idle segments.");
+    if (!gos_tried_asked(s->diagnosis, "torch"))
+        gos_verdict_advise(verdict, "Call torch.cuda.empty_cache() between phases, so that small "
+                                    "tensors do not settle in large idle segments.");
 }
 
 void gos_advise_context(const struct gos_situation *s, struct gos_verdict *verdict)

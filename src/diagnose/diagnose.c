@@ -1,6 +1,7 @@
 /* The parts in order: ledgers, block maps, holders, verdict. */
 #include "diagnosis.h"
 #include "holder.h"
+#include "need.h"
 #include "requirement.h"
 
 static bool is_about_host(const struct gos_request *request)
@@ -59,5 +60,6 @@ void gos_diagnose(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis
     gos_holders_make(evidence,
                      diagnosis->device >= 0 ? (uint32_t)diagnosis->device : GOS_DEVICE_HOST,
                      diagnosis);
+    gos_need_make(evidence, diagnosis);
     gos_verdict_make(evidence, diagnosis);
 }

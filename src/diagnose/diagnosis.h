@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "../observe/evidence.h"
+#include "step.h"
 
 /* --- ledger: every byte of a device on one line ------------------------------------------- */
 
@@ -63,6 +64,9 @@ struct gos_ledger {
      * resident, numbers of different moments): derived lines were cut.
      */
     bool clamped;
+    /* Of that, what was counted and not derived: so far two of the numbers contradict each other.
+     */
+    uint64_t overbooked_bytes;
 };
 
 /*
@@ -171,7 +175,12 @@ struct gos_diagnosis {
     struct gos_mismatch mismatches[GOS_MISMATCH_MAX]; /* the most telling first */
     size_t mismatch_count;
     size_t driver_mismatch_count; /* so many of them, the first, are about the driver */
-    int device;                   /* ordinal that the verdict is about, -1 for the host */
+    struct {
+        const char *words; /* of what is no allocation (need.h); NULL: it is one, or not known */
+        uint64_t bytes;    /* 0: not known */
+        bool is_most;      /* at most so much: part of it may have been there before */
+    } need;
+    int device; /* ordinal that the verdict is about, -1 for the host */
     struct gos_ledger ledgers[GOS_DEVICE_MAX]; /* of the devices that are present */
     struct gos_fragmentation fragmentation[GOS_DEVICE_MAX];
     struct gos_verdict verdict;
@@ -189,6 +198,10 @@ struct gos_diagnosis {
      * may be anybody's.
      */
     uint64_t unseen_bytes;
+    /* What was tried since in vain, in order: the verdict says what is left (revise.h). */
+    const struct gos_step_record *steps;
+    size_t step_count;
+    const struct gos_step_record *helped; /* the one after them that did; NULL: none */
 };
 
 /* Text goes to the evidence's scratch memory, hence not const. */

@@ -4,14 +4,16 @@ diagnose_sources := \
     codes.c \
     diagnose.c \
     doubt.c \
-    flushed.c fragmentation.c \
+    fragmentation.c \
     framework.c \
     holder.c \
     leak.c \
     ledger.c \
     library.c \
+    need.c \
     pool_sum.c \
     requirement.c \
+    revise.c \
     rule_call.c \
     rule_exhausted.c \
     rule_framework.c \
@@ -27,5 +29,6 @@ diagnose_sources := \
     setting.c \
     situation.c \
     trend.c \
+    tried.c \
     verdict.c \
     wording.c

@@ -147,8 +147,10 @@ static void claim(struct entry_book *book, enum gos_ledger_line line, uint64_t b
                   enum gos_source source)
 {
     enter(book, line, bytes, source);
-    if (entered(book, line) > book->room)
+    if (entered(book, line) > book->room) {
         book->ledger->clamped = true;
+        book->ledger->overbooked_bytes += entered(book, line) - book->room;
+    }
     book->room = gos_beyond(book->room, entered(book, line));
 }
 

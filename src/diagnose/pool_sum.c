@@ -2,6 +2,18 @@
 
 #include "saturate.h"
 
+/* A count that sticks is not believed over our books; nor is one that is more than there is. */
+static bool used_sticks(const struct gos_pool_evidence *pool)
+{
+    return pool->used_sticks || pool->used_bytes > pool->reserved_bytes;
+}
+
+uint64_t gos_pool_used_bytes(const struct gos_pool_evidence *pool)
+{
+    return used_sticks(pool) ? gos_lesser(pool->live_bytes, pool->reserved_bytes)
+                             : pool->used_bytes;
+}
+
 /* What the pools of a device say, before it is set against our books. */
 struct raw_sum {
     uint64_t reserved;
@@ -13,21 +25,24 @@ struct raw_sum {
     uint64_t unbooked; /* in use, but not on our books: pending, or somebody else's */
     uint64_t freed;    /* in stream order, on any pool of the device */
     bool silent;
+    bool sticks; /* what one of them says is in use had to be taken from our books */
     bool any;
 };
 
 static void add_known(struct raw_sum *raw, const struct gos_pool_evidence *pool)
 {
-    uint64_t reserved = gos_greater(pool->reserved_bytes, pool->used_bytes);
+    uint64_t reserved = pool->reserved_bytes;
+    uint64_t used = gos_pool_used_bytes(pool);
     raw->any = true;
-    raw->used = gos_plus(raw->used, pool->used_bytes);
+    raw->sticks = raw->sticks || used_sticks(pool);
+    raw->used = gos_plus(raw->used, used);
     raw->reserved = gos_plus(raw->reserved, reserved);
     /* More in use than was freed: somebody else's allocation, which we do not see, pins it. */
-    if (pool->live_bytes == 0 && pool->used_bytes <= raw->freed)
+    if (pool->live_bytes == 0 && used <= raw->freed)
         raw->unpinned = gos_plus(raw->unpinned, reserved);
-    if (pool->live_bytes == 0 && pool->used_bytes == 0)
+    if (pool->live_bytes == 0 && used == 0)
         raw->unused = gos_plus(raw->unused, reserved);
-    raw->unbooked = gos_plus(raw->unbooked, gos_beyond(pool->used_bytes, pool->live_bytes));
+    raw->unbooked = gos_plus(raw->unbooked, gos_beyond(used, pool->live_bytes));
 }
 
 static void add_pool(struct raw_sum *raw, const struct gos_pool_evidence *pool)
@@ -67,16 +82,20 @@ void gos_pool_sum_make(const struct gos_evidence *evidence,
     uint64_t used = raw.used - used_but_freed;
     uint64_t unused = gos_beyond(raw.reserved, used);
 
-    sum->any = raw.any;
+    *sum = (struct gos_pool_sum){.any = raw.any};
     /* Books above what the pools admit to: a pool is missing from the list. */
     sum->complete = !raw.silent && books <= raw.used;
     sum->live_bytes = gos_plus(gos_greater(used, books), raw.silent_live);
     sum->pending_bytes = gos_lesser(freed, unused);
     sum->idle_bytes = unused - sum->pending_bytes;
     sum->unpinned_bytes = gos_lesser(raw.unpinned, unused);
-    /* Which of the pools it is in cannot be told, so that all of it has to be what was freed. */
-    sum->surely_unpinned_bytes =
-        raw.unbooked == freed ? sum->unpinned_bytes : gos_lesser(raw.unused, unused);
+    /*
+     * Which of the pools it is in cannot be told, so that all of it has to be what was freed.  Our
+     * books do not know who else uses a pool, so that alone they prove nothing.
+     */
+    if (!raw.sticks)
+        sum->surely_unpinned_bytes =
+            raw.unbooked == freed ? sum->unpinned_bytes : gos_lesser(raw.unused, unused);
     sum->unplaced_bytes = sum->complete ? 0 : freed - sum->pending_bytes;
     sum->reserved_bytes = gos_plus(sum->live_bytes, unused);
 }
@@ -97,7 +116,7 @@ uint64_t gos_pool_unused_own(const struct gos_evidence *evidence, uint32_t devic
         if (pool->device == device && serves(pool, request))
             return pool->attributes_known
                        ? gos_beyond(pool->reserved_bytes,
-                                    gos_lesser(pool->used_bytes, pool->live_bytes))
+                                    gos_lesser(gos_pool_used_bytes(pool), pool->live_bytes))
                        : 0;
     }
     return 0;

@@ -4,7 +4,8 @@
  *
  * Whether the driver's "used" still counts memory whose free is pending is not
  * documented, so both readings give the same answer here: what is used beyond
- * our books is pending as far as frees are outstanding.
+ * our books is pending as far as frees are outstanding.  Where it is known to
+ * say too much, our books say what is in use.
  */
 #ifndef GOS_DIAGNOSE_POOL_SUM_H
 #define GOS_DIAGNOSE_POOL_SUM_H
@@ -31,6 +32,9 @@ struct gos_pool_sum {
     bool complete; /* every pool told its numbers */
     bool any;      /* at least one did */
 };
+
+/* Of a pool that told its numbers, in use: as the driver counts it, where that can be believed. */
+uint64_t gos_pool_used_bytes(const struct gos_pool_evidence *pool);
 
 /* Pools imported from another process are on that one's account and left out. */
 void gos_pool_sum_make(const struct gos_evidence *evidence,

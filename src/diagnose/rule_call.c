@@ -1,16 +1,21 @@
 /* Failures that the result code or the process itself explains. */
 #include <string.h>
 
+#include "../base/text.h"
 #include "../cuda/error.h"
+#include "holder.h"
 #include "rule.h"
 #include "setting.h"
 #include "wording.h"
 
 enum {
     NOT_INITIALISED = 3,
+    KERNEL_FIRST = 700,
+    KERNEL_LAST = 721,
     MPS_MAX_CLIENTS = 808,
     MPS_MAX_CONNECTIONS = 809,
     CAPTURE_FIRST = 900,
+    CAPTURE_INVALIDATED = 901,
     CAPTURE_LAST = 908,
 };
 
@@ -43,6 +48,10 @@ static const struct {
      "Look at nvidia-smi -q -d ECC; the device may have to be reset or replaced."},
     {709, "the context was destroyed",
      "Do not use the device after cudaDeviceReset or cuCtxDestroy."},
+    {800,
+     "the driver permits no such call here: in a function that a stream calls on the host "
+     "(cudaLaunchHostFunc, cudaStreamAddCallback) no CUDA call is permitted",
+     "Let the host function wake a thread of the program, and allocate there or beforehand."},
     {802, "the system is not ready: the fabric manager is not running or not done",
      "Start nvidia-fabricmanager, or wait for it."},
     {803, "driver library and kernel module have different versions",
@@ -60,8 +69,6 @@ static const char *meaning_of(int result)
     for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
         if (causes[i].result == result)
             return causes[i].meaning;
-    if (gos_cuda_error_is_sticky(result))
-        return "an earlier kernel broke the context; every call now returns this";
     return gos_cuda_error_text(result);
 }
 
@@ -115,24 +122,101 @@ bool gos_rule_forked(const struct gos_situation *s, struct gos_verdict *verdict)
     return true;
 }
 
+static bool is_of_capture(int result)
+{
+    return result >= CAPTURE_FIRST && result <= CAPTURE_LAST;
+}
+
+static const char *time_of_day(struct gos_evidence *evidence, uint64_t wall_ns)
+{
+    char words[16] = "";
+    struct gos_text text = gos_text_on(words, sizeof words);
+    gos_text_time_of_day(&text, wall_ns);
+    return gos_wording(evidence, "%s", words);
+}
+
+static void say_what_captures(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    const struct gos_capture_origin *origin = &s->evidence->captured;
+    const char *which = s->request->capture == GOS_CAPTURE_THIS_STREAM
+                            ? "The stream of this call"
+                            : "Another stream of this process";
+    if (s->request->capture == GOS_CAPTURE_NONE)
+        gos_verdict_say(verdict, "The beginning of a capture was not seen here.");
+    else if (!origin->began_wall_ns)
+        gos_verdict_say(verdict, gos_wording(s->evidence, "%s was being captured.", which));
+    else
+        gos_verdict_say(
+            verdict,
+            gos_wording(s->evidence, "%s (0x%llx) was being captured; %s began it at %s.", which,
+                        (unsigned long long)origin->stream,
+                        origin->tid == s->request->tid ? "the same thread" : "another thread",
+                        time_of_day(s->evidence, origin->began_wall_ns)));
+}
+
+/* The call that lost the capture for this one: the newest since it began that was refused so. */
+static const struct gos_event *what_invalidated(const struct gos_evidence *evidence)
+{
+    for (size_t i = evidence->event_count; i-- > 0;) {
+        const struct gos_event *event = &evidence->events[i];
+        if (event->wall_ns < evidence->captured.began_wall_ns)
+            return NULL;
+        if (is_of_capture(event->result) && event->result != CAPTURE_INVALIDATED)
+            return event;
+    }
+    return NULL;
+}
+
+static void say_what_invalidated(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    const struct gos_event *event = what_invalidated(s->evidence);
+    if (event)
+        gos_verdict_say(
+            verdict,
+            gos_wording(
+                s->evidence, "It had been invalidated by %s of %s, which returned %d at %s.",
+                event->what, event->tid == s->request->tid ? "the same thread" : "another thread",
+                event->result, time_of_day(s->evidence, event->wall_ns)));
+    else
+        gos_verdict_say(verdict, "It had been invalidated before, by a call that was not seen here "
+                                 "(a synchronization, a query, or a call that was not watched).");
+}
+
+static void advise_capture(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    gos_verdict_advise(verdict, "Allocate before the capture begins: run the same work once as "
+                                "warm-up, with the same shapes.");
+    if (strcmp(s->requester, "torch") == 0)
+        gos_verdict_advise(verdict, "Capture with torch.cuda.graph(), which gives torch a pool of "
+                                    "its own for the graph.");
+    else
+        gos_verdict_advise(verdict, "Or allocate in the order of the captured stream "
+                                    "(cudaMallocAsync): that becomes a part of the graph.");
+    if (s->request->capture != GOS_CAPTURE_THIS_STREAM ||
+        s->evidence->captured.tid != s->request->tid)
+        gos_verdict_advise(verdict, "Or capture in thread-local or relaxed mode when other threads "
+                                    "allocate.");
+}
+
 bool gos_rule_in_capture(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (s->request->result < CAPTURE_FIRST || s->request->result > CAPTURE_LAST)
+    int result = s->request->result;
+    if (!is_of_capture(result))
         return false;
+    const char *line = gos_holder_line_words(s->evidence, s->evidence->captured.site, 1);
     verdict->code = GOS_VERDICT_IN_CAPTURE;
     verdict->confidence = GOS_CONFIDENCE_PROVEN;
-    verdict->summary =
-        gos_wording(s->evidence, "%s is not allowed while a graph is being captured (%s).",
-                    s->request->api, gos_cuda_error_name(s->request->result));
-    if (s->request->capture == GOS_CAPTURE_THIS_STREAM)
-        gos_verdict_say(verdict, "The stream of this call was capturing.");
-    if (s->request->capture == GOS_CAPTURE_ELSEWHERE)
-        gos_verdict_say(verdict, "Another stream of this process was capturing.");
-    gos_verdict_say(verdict, "The driver has invalidated the capture; memory is not the reason.");
-    gos_verdict_advise(verdict, "Allocate before the capture begins: run the same work once as "
-                                "warm-up.");
-    gos_verdict_advise(verdict,
-                       "Or capture in thread-local or relaxed mode when other threads allocate.");
+    verdict->summary = gos_wording(s->evidence, "%s returned %d: %s%s%s.", s->request->api, result,
+                                   gos_cuda_error_text(result),
+                                   line[0] ? "; the capture was begun at " : "", line);
+    say_what_captures(s, verdict);
+    if (result == CAPTURE_INVALIDATED)
+        say_what_invalidated(s, verdict);
+    else if (result == CAPTURE_FIRST)
+        gos_verdict_say(verdict, "The driver has invalidated the capture: it will end with error "
+                                 "901, without a graph.");
+    gos_verdict_say(verdict, "Memory is not the reason.");
+    advise_capture(s, verdict);
     return true;
 }
 
@@ -170,6 +254,25 @@ static void say_loaded(const struct gos_situation *s, struct gos_verdict *verdic
     }
 }
 
+/* A kernel's error comes with whatever call is made after it. */
+static bool is_of_kernel(int result)
+{
+    return result >= KERNEL_FIRST && result <= KERNEL_LAST && gos_cuda_error_is_sticky(result);
+}
+
+static void say_sticky(const struct gos_situation *s, struct gos_verdict *verdict)
+{
+    int first = s->evidence->first_sticky_error;
+    gos_verdict_say(verdict, "The context is lost: each call returns this from now on, until the "
+                             "process ends.");
+    if (is_of_kernel(s->request->result))
+        gos_verdict_say(verdict, "A kernel that was launched before is the reason; this call was "
+                                 "only the next one that was told.");
+    if (first && first != s->request->result)
+        gos_verdict_say(verdict, gos_wording(s->evidence, "The first error was %d (%s).", first,
+                                             gos_cuda_error_name(first)));
+}
+
 bool gos_rule_driver_or_context(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     int result = s->request->result;
@@ -179,10 +282,8 @@ bool gos_rule_driver_or_context(const struct gos_situation *s, struct gos_verdic
     verdict->confidence = GOS_CONFIDENCE_PROVEN;
     verdict->summary =
         gos_wording(s->evidence, "Not memory: %s. %s", meaning_of(result), code_line(s));
-    int sticky = s->evidence->first_sticky_error;
-    if (sticky && sticky != result)
-        gos_verdict_say(verdict, gos_wording(s->evidence, "The first error was %d (%s).", sticky,
-                                             gos_cuda_error_name(sticky)));
+    if (gos_cuda_error_is_sticky(result))
+        say_sticky(s, verdict);
     say_mismatches(s, verdict);
     say_loaded(s, verdict);
     if (!is_about_versions(result) || s->diagnosis->driver_mismatch_count == 0)

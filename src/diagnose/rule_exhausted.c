@@ -5,6 +5,7 @@
 #include "framework.h"
 #include "holder.h"
 #include "library.h"
+#include "need.h"
 #include "rule.h"
 #include "saturate.h"
 #include "setting.h"
@@ -70,23 +71,24 @@ static bool pieces_could_help(const struct gos_situation *s,
 /*
  * Proof needs every place where memory could have come from to be known and
  * too small, a framework's segments taken as a whole where it has not said what
- * it uses; managed memory can move to the host; numbers that do not add up
- * prove nothing.
+ * it uses; managed memory can move to the host; what came
+ * back, was enough and went to somebody else was there to be had.
  */
 static bool nothing_could_help(const struct gos_situation *s)
 {
     bool whole = s->device->driver_known && s->pools.complete && !s->ledger->clamped &&
-                 s->ledger->lines[GOS_LEDGER_RESIDUAL].bytes == 0 &&
                  s->ledger->lines[GOS_LEDGER_LIVE_GRAPH].source != GOS_SOURCE_UNKNOWN;
-    return whole && s->strict && holders_are_complete(s->diagnosis) &&
+    return whole && s->strict && !s->was_taken && holders_are_complete(s->diagnosis) &&
            s->missing_bytes > gos_plus(slack_bytes(s), opaque_bytes(s)) &&
            s->device->live[GOS_KIND_MANAGED].live_bytes == 0;
 }
 
-/* Of allocations, without what a framework says it does not use. */
+/* Of allocations, without what a framework says it does not use, and what pools have given back. */
 static uint64_t kept_bytes(const struct gos_situation *s)
 {
-    return s->tracked_bytes - gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE);
+    return gos_beyond(
+        s->tracked_bytes,
+        gos_plus(gos_situation_line_bytes(s, GOS_LEDGER_FRAMEWORK_IDLE), s->tried.pooled_bytes));
 }
 
 /* Of that, what is live; what is managed may be on the host. */
@@ -280,15 +282,6 @@ static void advise_own(const struct gos_situation *s, struct gos_verdict *verdic
         gos_advise_context(s, verdict);
 }
 
-/* What a lazily loaded kernel needs on a full device could have been taken early. */
-static void advise_loading(const struct gos_situation *s, struct gos_verdict *verdict)
-{
-    if (s->request->kind == GOS_KIND_NONE &&
-        !gos_setting_is(s->evidence, "CUDA_MODULE_LOADING", "EAGER"))
-        gos_verdict_advise(verdict, "Load kernels before the memory is full: run the work once at "
-                                    "the start, or set CUDA_MODULE_LOADING=EAGER.");
-}
-
 bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (!s->on_device || s->missing_bytes == 0 ||
@@ -304,7 +297,7 @@ bool gos_rule_process(const struct gos_situation *s, struct gos_verdict *verdict
     say_top_sites(s, verdict);
     say_burst(s, verdict);
     gos_verdict_say_growth(s, verdict);
-    advise_loading(s, verdict);
+    gos_verdict_advise(verdict, gos_need_advice(s->evidence));
     say_opaque(s, verdict);
     advise_own(s, verdict);
     gos_verdict_say_others(s, verdict);

@@ -7,7 +7,28 @@
 #include "saturate.h"
 #include "wording.h"
 
-typedef uint64_t measure(const struct gos_framework_evidence *framework);
+typedef uint64_t measure(const struct gos_situation *s,
+                         const struct gos_framework_evidence *framework);
+
+static bool was_asked(const struct gos_situation *s, const struct gos_framework_evidence *framework)
+{
+    return gos_tried_asked(s->diagnosis, framework->name);
+}
+
+/* Still; which of those that were asked gave how much is not told apart. */
+static uint64_t idle_bytes(const struct gos_situation *s,
+                           const struct gos_framework_evidence *framework)
+{
+    return gos_beyond(gos_framework_idle_bytes(framework),
+                      was_asked(s, framework) ? s->tried.flushed_bytes : 0);
+}
+
+/* One that was asked has given what it could. */
+static uint64_t givable_bytes(const struct gos_situation *s,
+                              const struct gos_framework_evidence *framework)
+{
+    return was_asked(s, framework) ? 0 : gos_framework_givable_bytes(framework);
+}
 
 /*
  * The one with most by that measure.  Either those that the request is served
@@ -22,7 +43,7 @@ static const struct gos_framework_evidence *most(const struct gos_situation *s, 
         if (one->device != (uint32_t)s->device->ordinal ||
             gos_framework_serves(one, s->evidence) != serving)
             continue;
-        if (!best || of(one) > of(best))
+        if (!best || of(s, one) > of(s, best))
             best = one;
     }
     return best;
@@ -116,8 +137,8 @@ static bool surely_gives(const struct gos_situation *s,
 bool gos_rule_framework_held(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     const struct gos_framework_evidence *framework =
-        gos_situation_is_short(s) ? most(s, false, gos_framework_givable_bytes) : NULL;
-    if (!framework || gos_framework_givable_bytes(framework) < s->missing_bytes)
+        gos_situation_is_short(s) ? most(s, false, givable_bytes) : NULL;
+    if (!framework || givable_bytes(s, framework) < s->missing_bytes)
         return false;
     verdict->code = GOS_VERDICT_CACHE_HELD;
     verdict->confidence =
@@ -140,6 +161,12 @@ static const char *pieces_words(const struct gos_situation *s,
                                 const struct gos_framework_evidence *framework, bool serving)
 {
     uint64_t givable = gos_framework_givable_bytes(framework);
+    if (was_asked(s, framework))
+        return gos_wording(s->evidence, "but %s when it was asked to",
+                           s->tried.flushed_bytes
+                               ? gos_wording(s->evidence, "gave back only %s",
+                                             gos_situation_amount(s, s->tried.flushed_bytes))
+                               : "gave back nothing");
     if (!framework->map_known)
         return "but only parts of segments, as far as it tells";
     if (!serving)
@@ -176,7 +203,7 @@ bool gos_framework_has_enough(const struct gos_situation *s,
                               const struct gos_framework_evidence *framework)
 {
     bool serving = gos_framework_serves(framework, s->evidence);
-    return gos_framework_idle_bytes(framework) >= enough_bytes(s, serving);
+    return idle_bytes(s, framework) >= enough_bytes(s, serving);
 }
 
 /* Only torch tells pieces from whole segments. */
@@ -189,18 +216,19 @@ static bool is_in_pieces(const struct gos_situation *s,
         return framework->piece_count > 1 && framework->largest_free_bytes < s->asked_bytes;
     if (serving)
         return framework->inactive_split_bytes >= s->missing_bytes;
-    return gos_framework_givable_bytes(framework) < s->missing_bytes &&
-           (framework->inactive_split_bytes > 0 || framework->releasable_known);
+    return givable_bytes(s, framework) < s->missing_bytes &&
+           (was_asked(s, framework) || framework->inactive_split_bytes > 0 ||
+            framework->releasable_known);
 }
 
 bool gos_rule_framework_fragmented(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     bool serving = true;
     const struct gos_framework_evidence *framework =
-        gos_situation_is_short(s) ? most(s, true, gos_framework_idle_bytes) : NULL;
+        gos_situation_is_short(s) ? most(s, true, idle_bytes) : NULL;
     if (gos_situation_is_short(s) && !framework) {
         serving = false;
-        framework = most(s, false, gos_framework_idle_bytes);
+        framework = most(s, false, idle_bytes);
     }
     if (!framework || !is_in_pieces(s, framework, serving))
         return false;

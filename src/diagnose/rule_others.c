@@ -239,8 +239,7 @@ bool gos_rule_others(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (!others_suffice(s) || s->neighbours_bytes + s->hidden_bytes < s->ledger->own_bytes)
         return false;
-    bool sure = s->strict && s->neighbours_bytes >= s->missing_bytes + GOS_FREE_DUST_BYTES &&
-                s->ledger->lines[GOS_LEDGER_RESIDUAL].bytes == 0;
+    bool sure = s->strict && s->neighbours_bytes >= s->missing_bytes + GOS_FREE_DUST_BYTES;
     verdict->code = GOS_VERDICT_EXHAUSTED_BY_OTHERS;
     verdict->confidence = sure ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
     verdict->summary =

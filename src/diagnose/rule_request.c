@@ -114,7 +114,8 @@ bool gos_rule_not_a_size(const struct gos_situation *s, struct gos_verdict *verd
 
 bool gos_rule_larger_than_device(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!s->on_device || s->asked_bytes <= gos_situation_total_bytes(s))
+    if (!s->on_device || s->diagnosis->need.is_most ||
+        s->asked_bytes <= gos_situation_total_bytes(s))
         return false;
     verdict->code = GOS_VERDICT_REQUEST_TOO_LARGE;
     verdict->confidence = GOS_CONFIDENCE_PROVEN;

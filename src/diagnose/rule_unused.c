@@ -72,7 +72,7 @@ static const struct gos_pool_evidence *idlest_pool(const struct gos_situation *s
     uint64_t most = 0;
     for (size_t i = 0; i < s->evidence->pool_count; i++) {
         const struct gos_pool_evidence *pool = &s->evidence->pools[i];
-        uint64_t unused = gos_beyond(pool->reserved_bytes, pool->used_bytes);
+        uint64_t unused = gos_beyond(pool->reserved_bytes, gos_pool_used_bytes(pool));
         if (pool->device != (uint32_t)s->device->ordinal || pool->imported || unused <= most ||
             !pool->attributes_known)
             continue;
@@ -91,7 +91,7 @@ static void say_pool(const struct gos_situation *s, struct gos_verdict *verdict)
                     gos_wording(s->evidence, "%s: %s reserved, %s in use.",
                                 pool->is_default ? "The device's default pool" : "A memory pool",
                                 gos_situation_amount(s, pool->reserved_bytes),
-                                gos_situation_amount(s, pool->used_bytes)));
+                                gos_situation_amount(s, gos_pool_used_bytes(pool))));
     if (pool->threshold_bytes)
         gos_verdict_say(verdict,
                         pool->threshold_bytes == UINT64_MAX
@@ -100,21 +100,9 @@ static void say_pool(const struct gos_situation *s, struct gos_verdict *verdict)
                                           gos_situation_amount(s, pool->threshold_bytes)));
 }
 
-/*
- * Before it fails the driver takes whole chunks back from pools, so what lies
- * idle between live buffers afterwards is pieces.  Pools without anything live
- * can give all of theirs, once the host has waited.
- */
-static uint64_t givable_bytes(const struct gos_situation *s)
-{
-    uint64_t graphs = gos_situation_line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
-    uint64_t pools = gos_beyond(s->idle_bytes, graphs);
-    return graphs + (s->pools.complete ? gos_lesser(pools, s->pools.unpinned_bytes) : pools);
-}
-
 bool gos_rule_pool_held(const struct gos_situation *s, struct gos_verdict *verdict)
 {
-    if (!gos_situation_is_short(s) || s->missing_bytes > givable_bytes(s))
+    if (!gos_situation_is_short(s) || s->missing_bytes > s->givable_bytes)
         return false;
     verdict->code = GOS_VERDICT_CACHE_HELD;
     verdict->confidence = surely_returns(s) ? GOS_CONFIDENCE_PROVEN : GOS_CONFIDENCE_LIKELY;
@@ -216,9 +204,19 @@ bool gos_rule_pool_fragmented(const struct gos_situation *s, struct gos_verdict 
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_pool(s, verdict);
     gos_verdict_advise(verdict, "Take long-lived and short-lived buffers from different pools.");
-    gos_verdict_advise(verdict, "Allocate the large buffers first, or trim the pool "
-                                "(cudaMemPoolTrimTo) between phases.");
+    gos_verdict_advise(verdict, s->tried.is_trimmed
+                                    ? "Allocate the large buffers first."
+                                    : "Allocate the large buffers first, or trim the pool "
+                                      "(cudaMemPoolTrimTo) between phases.");
     return true;
+}
+
+static const char *where_words(const struct gos_situation *s)
+{
+    if (s->tried.is_trimmed)
+        return "that trimming did not give back";
+    return s->tried.is_drained ? "that waiting for its streams did not give back"
+                               : "between live buffers";
 }
 
 /* The same of pools that the request is not served from. */
@@ -230,9 +228,8 @@ bool gos_rule_pool_pieces(const struct gos_situation *s, struct gos_verdict *ver
     verdict->confidence = GOS_CONFIDENCE_LIKELY;
     verdict->summary = gos_wording(
         s->evidence,
-        "Memory pools of this process have %s unused between live buffers; the driver takes back "
-        "whole chunks only.",
-        gos_situation_amount(s, s->idle_bytes));
+        "Memory pools of this process have %s unused %s; the driver takes back whole chunks only.",
+        gos_situation_amount(s, s->idle_bytes), where_words(s));
     gos_verdict_say(verdict, gos_situation_arithmetic(s));
     say_pool(s, verdict);
     gos_verdict_advise(verdict, "Take long-lived and short-lived buffers from different pools, so "
@@ -250,9 +247,10 @@ bool gos_rule_cache_opaque(const struct gos_situation *s, struct gos_verdict *ve
 {
     uint64_t held = 0;
     const char *cache = gos_situation_cache(s, &held);
+    bool is_asked = gos_tried_asked(s->diagnosis, cache); /* it gave what it does not use */
     bool for_itself = s->asked_bytes > 0 && strcmp(cache, s->requester) == 0;
-    if (!gos_situation_is_short(s) || !cache[0] || for_itself || held < s->missing_bytes ||
-        gos_framework_word(s, cache))
+    if (!gos_situation_is_short(s) || !cache[0] || is_asked || for_itself ||
+        held < s->missing_bytes || gos_framework_word(s, cache))
         return false;
     verdict->code = GOS_VERDICT_CACHE_HELD;
     verdict->confidence = GOS_CONFIDENCE_POSSIBLE;

@@ -12,6 +12,11 @@ static inline uint64_t gos_plus(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+static inline uint64_t gos_times(uint64_t a, uint64_t b)
+{
+    return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
 /* a − b, 0 when b is larger. */
 static inline uint64_t gos_beyond(uint64_t a, uint64_t b)
 {

@@ -4,6 +4,7 @@
 
 #include "holder.h"
 #include "library.h"
+#include "need.h"
 #include "saturate.h"
 #include "wording.h"
 
@@ -30,12 +31,6 @@ static bool has_size(const struct gos_request *request)
     return request->bytes_known && request->bytes > 0;
 }
 
-static bool makes_context(const struct gos_request *request)
-{
-    return request->entry && (strncmp(request->entry, "cuCtxCreate", 11) == 0 ||
-                              strcmp(request->entry, "cuDevicePrimaryCtxRetain") == 0);
-}
-
 /*
  * A small request could live in a shared block, but since it failed there was
  * no hole for it: it needs a block as well.
@@ -44,17 +39,19 @@ uint64_t gos_situation_cost_bytes(const struct gos_request *request)
 {
     if (has_size(request))
         return round_to_blocks(request->bytes);
-    return makes_context(request) ? GOS_CONTEXT_BYTES : GOS_DEVICE_FULL_BYTES;
+    return gos_need_is_context(request) ? GOS_CONTEXT_BYTES : GOS_DEVICE_FULL_BYTES;
 }
 
 static void reckon_request(struct gos_situation *s)
 {
     bool sized = has_size(s->request);
-    s->asked_bytes = sized ? s->request->bytes : 0;
+    bool is_most = s->diagnosis->need.is_most;
     s->cost_bytes = gos_situation_cost_bytes(s->request);
+    if (!sized && s->asked_bytes)
+        s->cost_bytes = round_to_blocks(s->asked_bytes);
     s->free_bytes = (uint64_t)s->ledger->lines[GOS_LEDGER_FREE].bytes;
-    s->strict = sized && s->cost_bytes > s->free_bytes;
-    uint64_t dust = sized && !s->strict ? GOS_FREE_DUST_BYTES : 0;
+    s->strict = s->asked_bytes && !is_most && s->cost_bytes > s->free_bytes;
+    uint64_t dust = s->asked_bytes && !is_most && !s->strict ? GOS_FREE_DUST_BYTES : 0;
     s->missing_bytes = gos_beyond(gos_plus(s->cost_bytes, dust), s->free_bytes);
 }
 
@@ -66,13 +63,48 @@ static uint64_t credible_hidden(const struct gos_situation *s)
     return hidden >= NEIGHBOUR_LEAST_BYTES ? hidden : 0;
 }
 
+/*
+ * Before it fails the driver takes whole chunks back from pools, so what lies
+ * idle between live buffers afterwards is pieces.  Pools without anything live
+ * can give all of theirs, once the host has waited; when it has, and the
+ * request failed again, the driver has taken that, too.
+ */
+static uint64_t givable_bytes(const struct gos_situation *s, uint64_t graphs)
+{
+    uint64_t pools = gos_beyond(s->idle_bytes, graphs);
+    if (s->tried.trim_helped)
+        return s->idle_bytes;
+    if (s->tried.is_trimmed)
+        return 0;
+    if (s->tried.is_drained)
+        return gos_lesser(graphs, s->idle_bytes);
+    return graphs + (s->pools.complete ? gos_lesser(pools, s->pools.unpinned_bytes) : pools);
+}
+
+/* What was pending and did not come back lies idle in its pool now. */
+static void reckon_pools(struct gos_situation *s)
+{
+    uint64_t returned = s->tried.pooled_bytes;
+    uint64_t graphs = gos_situation_line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
+    uint64_t pending = gos_situation_line_bytes(s, GOS_LEDGER_POOL_PENDING);
+    uint64_t idle = gos_situation_line_bytes(s, GOS_LEDGER_POOL_IDLE);
+    uint64_t own = gos_pool_unused_own(s->evidence, (uint32_t)s->device->ordinal);
+    s->pending_bytes = gos_beyond(pending, returned);
+    idle = gos_beyond(idle + pending, returned) - s->pending_bytes;
+    if (s->tried.is_drained) {
+        idle += s->pending_bytes;
+        s->pending_bytes = 0;
+    }
+    s->own_idle_bytes = gos_lesser(own, idle);
+    s->idle_bytes = idle - s->own_idle_bytes + graphs;
+    s->givable_bytes = givable_bytes(s, graphs);
+    if (s->tried.is_drained || s->tried.is_trimmed)
+        s->pools.surely_unpinned_bytes = 0;
+}
+
 static void reckon_sources(struct gos_situation *s)
 {
-    uint64_t idle = gos_situation_line_bytes(s, GOS_LEDGER_POOL_IDLE);
-    s->own_idle_bytes =
-        gos_lesser(gos_pool_unused_own(s->evidence, (uint32_t)s->device->ordinal), idle);
-    s->idle_bytes = idle - s->own_idle_bytes + gos_situation_line_bytes(s, GOS_LEDGER_GRAPH_IDLE);
-    s->pending_bytes = gos_situation_line_bytes(s, GOS_LEDGER_POOL_PENDING);
+    reckon_pools(s);
     s->stuck_bytes = gos_situation_line_bytes(s, GOS_LEDGER_HALF_EMPTY);
     s->tracked_bytes = s->ledger->own_bytes - gos_situation_line_bytes(s, GOS_LEDGER_CONTEXT) -
                        gos_situation_line_bytes(s, GOS_LEDGER_HELD);
@@ -86,6 +118,14 @@ static void reckon_sources(struct gos_situation *s)
         s->neighbours_bytes = s->imported_bytes = s->hidden_bytes = 0;
 }
 
+static void reckon_tried(struct gos_situation *s)
+{
+    gos_tried_make(s->diagnosis, &s->tried);
+    s->was_taken = s->missing_bytes > 0 && s->tried.returned_bytes >= s->missing_bytes;
+    if (!s->was_taken)
+        s->missing_bytes = gos_beyond(s->missing_bytes, s->tried.returned_bytes);
+}
+
 static void reckon_device(struct gos_situation *s)
 {
     uint32_t ordinal = (uint32_t)s->diagnosis->device;
@@ -94,6 +134,7 @@ static void reckon_device(struct gos_situation *s)
     s->fragmentation = &s->diagnosis->fragmentation[ordinal];
     gos_pool_sum_make(s->evidence, s->device, &s->pools);
     reckon_request(s);
+    reckon_tried(s);
     reckon_sources(s);
     s->on_device = s->out_of_memory && !s->on_host && s->request->kind != GOS_KIND_IMPORTED;
 }
@@ -109,7 +150,7 @@ void gos_situation_make(struct gos_evidence *evidence, const struct gos_diagnosi
         .requester = gos_holder_of_request(request),
         .out_of_memory = request->result == 2 || request->is_word,
         .on_host = asks_host(request->kind),
-        .asked_bytes = request->bytes_known ? request->bytes : 0,
+        .asked_bytes = request->bytes_known ? request->bytes : diagnosis->need.bytes,
     };
     int device = diagnosis->device;
     if (device >= 0 && device < GOS_DEVICE_MAX && diagnosis->ledgers[device].known)
@@ -149,6 +190,9 @@ const char *gos_situation_amount(const struct gos_situation *s, uint64_t bytes)
 const char *gos_situation_arithmetic(const struct gos_situation *s)
 {
     const char *free_words = gos_wording_bytes(s->evidence, s->free_bytes);
+    if (s->diagnosis->need.words && !s->strict)
+        return gos_wording(s->evidence, "%s needed %s; %s are free.", s->request->api,
+                           s->diagnosis->need.words, free_words);
     if (!s->asked_bytes)
         return gos_wording(s->evidence, "The size of what %s needed is not known; %s are free.",
                            s->request->api, free_words);

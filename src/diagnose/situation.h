@@ -11,6 +11,7 @@
 #include "diagnosis.h"
 #include "leak.h"
 #include "pool_sum.h"
+#include "tried.h"
 
 /*
  * A device with less than this free is called full when the size of what
@@ -46,7 +47,7 @@ struct gos_situation {
     bool on_device;     /* asks for the device's memory, and the device could be read */
     bool on_host;       /* asks for host memory or address space */
 
-    uint64_t asked_bytes;   /* 0 when the size is not known */
+    uint64_t asked_bytes;   /* or needed (need.h); 0 when the size is not known */
     uint64_t cost_bytes;    /* what the device must have free for it */
     uint64_t free_bytes;    /* of the device, after the failure */
     uint64_t missing_bytes; /* free must grow by this; 0: there is room */
@@ -56,7 +57,16 @@ struct gos_situation {
      */
     bool strict;
 
+    /*
+     * What was tried since in vain.  What came back is missing no more, and no
+     * source any more; was_taken: it would have been enough, so that somebody
+     * else has it now, and all of it is missing again.
+     */
+    struct gos_tried tried;
+    bool was_taken;
+
     uint64_t idle_bytes;     /* of other pools than the request's own, and of graphs */
+    uint64_t givable_bytes;  /* of that, what trimming may give back */
     uint64_t own_idle_bytes; /* in the pool that the request is served from */
     uint64_t pending_bytes;
     uint64_t stuck_bytes;      /* unused parts of shared blocks */

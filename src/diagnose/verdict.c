@@ -98,10 +98,18 @@ static void prefer(struct gos_verdict *verdict, struct gos_verdict *next)
     }
 }
 
+/* The driver has said what is wrong, and it is not memory. */
+static bool is_error(const struct gos_situation *s)
+{
+    return s->request->result != 0 && !s->out_of_memory;
+}
+
 static void choose(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     size_t at = next_applying(s, 0, verdict);
     bool undecided = verdict->confidence == GOS_CONFIDENCE_POSSIBLE;
+    if (is_error(s) && verdict->confidence == GOS_CONFIDENCE_PROVEN)
+        return;
     while (at + 1 < RULE_COUNT && (!verdict->has_runner_up || undecided)) {
         struct gos_verdict next;
         at = next_applying(s, at + 1, &next);
@@ -113,7 +121,7 @@ static void choose(const struct gos_situation *s, struct gos_verdict *verdict)
 
 static uint64_t short_of(const struct gos_situation *s)
 {
-    if (!s->device || s->on_host || !s->strict)
+    if (!s->device || s->on_host || !s->strict || is_error(s))
         return 0;
     return gos_situation_short_bytes(s);
 }
@@ -133,6 +141,7 @@ static void add_common(const struct gos_situation *s, struct gos_verdict *verdic
     if (s->out_of_memory && s->request->capture != GOS_CAPTURE_NONE)
         gos_verdict_say(verdict, "A graph was being captured, so that nothing could be tried.");
     gos_verdict_say_shape(s, verdict);
+    gos_tried_say(s, verdict);
 }
 
 static void say_nothing_failed(struct gos_verdict *verdict)
@@ -150,6 +159,6 @@ void gos_verdict_make(struct gos_evidence *evidence, struct gos_diagnosis *diagn
         choose(&situation, &diagnosis->verdict);
     else
         say_nothing_failed(&diagnosis->verdict);
-    gos_doubt(evidence, &diagnosis->verdict);
+    gos_doubt(evidence, diagnosis);
     add_common(&situation, &diagnosis->verdict);
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "../base/memory.h"
+#include "../track/capture.h"
 #include "../track/event.h"
 #include "../track/fallback.h"
 #include "../track/history.h"
@@ -26,6 +27,13 @@ enum gos_refusal {
     GOS_REFUSAL_NONE,     /* the driver itself refused */
     GOS_REFUSAL_LIMIT,    /* GPUOOMSHIM_LIMIT would have been passed */
     GOS_REFUSAL_INJECTED, /* GPUOOMSHIM_INJECT chose it */
+};
+
+/* What a call needed that is no allocation, as far as the call itself tells. */
+struct gos_need {
+    const char *what; /* permanent: "the heap of kernels"; NULL: only its entry point tells */
+    uint64_t bytes;   /* 0: not known */
+    uint64_t count;   /* of so many of that size, at most; 0: of one */
 };
 
 /* The call that failed. */
@@ -60,6 +68,7 @@ struct gos_request {
     uint64_t word_reserved_bytes; /* what it has */
     uint32_t trials;              /* refusals of the same story before this one */
     uint64_t origin; /* who asked, and from which line of the host's: a number; 0 unknown */
+    struct gos_need need; /* kind NONE */
 };
 
 /*
@@ -117,6 +126,7 @@ struct gos_pool_evidence {
     bool attributes_known;
     uint64_t reserved_bytes; /* taken from the device */
     uint64_t used_bytes;     /* of that, in use as the driver counts it */
+    bool used_sticks;        /* that count is known to say too much (track/pool.h) */
     uint64_t threshold_bytes;
     uint64_t live_bytes; /* on our books */
 };
@@ -315,9 +325,11 @@ struct gos_evidence {
     bool is_of_telling;       /* and so is all the rest: what it shows is not what failed */
     uint64_t collected_in_ns; /* how long the taking took */
     char command[256];        /* the command line's first words */
-    int driver_version;       /* 13000; 0 unknown */
-    int first_sticky_error;   /* CUresult, 0 none */
-    bool injecting;           /* GPUOOMSHIM_INJECT is set */
+    struct gos_capture_origin
+        captured;           /* of the request's stream, else the newest in the process */
+    int driver_version;     /* 13000; 0 unknown */
+    int first_sticky_error; /* CUresult, 0 none */
+    bool injecting;         /* GPUOOMSHIM_INJECT is set */
     struct gos_rehearsed {
         uint64_t candidate_count; /* calls that passed GPUOOMSHIM_INJECT's filters so far */
         uint64_t injected_count;  /* those of them that were made to fail */

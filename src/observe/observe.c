@@ -102,12 +102,25 @@ static void observe_events(struct gos_evidence *evidence)
     find_sticky_error(evidence);
 }
 
-/* In a forked child the driver is the parent's: it answers nothing and may hang. */
+static bool is_forked(void)
+{
+    int initialised = atomic_load(&initialised_pid);
+
+    return initialised != 0 && initialised != gos_os.pid();
+}
+
+bool gos_observe_forbids_driver(int result)
+{
+    return result == CUDA_ERROR_NOT_PERMITTED || is_forked();
+}
+
 static bool may_ask_driver(struct gos_evidence *evidence)
 {
-    if (evidence->initialised_pid != 0 && evidence->initialised_pid != evidence->pid) {
+    if (gos_observe_forbids_driver(evidence->request.result)) {
         gos_evidence_incomplete(
-            evidence, "GPUs (this process was forked after CUDA was initialised in its parent)");
+            evidence, is_forked() ? "GPUs (this process was forked after CUDA was initialised in "
+                                    "its parent)"
+                                  : "GPUs (the driver permits no call here, so it was not asked)");
         return false;
     }
     if (gos_driver_is_held()) {
@@ -128,6 +141,7 @@ static void observe_cheap(struct gos_evidence *evidence, struct gathering *gathe
     observe_self(evidence);
     gos_snapshot_take(&gathering->snapshot, evidence);
     observe_events(evidence);
+    evidence->captured = gos_capture_find(evidence->request.stream);
     gathering->ask_driver = may_ask_driver(evidence);
     if (!gathering->ask_driver)
         return;

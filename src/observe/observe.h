@@ -39,6 +39,13 @@ int gos_observe(struct gos_evidence *evidence, const struct gos_request *request
  */
 void gos_observe_lasting(struct gos_evidence *evidence);
 
+/*
+ * Must the driver not be asked about a failure with this result?  In a forked
+ * child it is the parent's: it answers nothing and may hang.  800 is what a host
+ * function of a stream gets, in which a call of the driver may wait for itself.
+ */
+bool gos_observe_forbids_driver(int result);
+
 /* Give the scratch memory back and zero the evidence. */
 void gos_observe_release(struct gos_evidence *evidence);
 

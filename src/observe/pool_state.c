@@ -31,6 +31,7 @@ static struct gos_pool_evidence describe(const struct gos_snapshot *snapshot,
         .device = info->device,
         .is_default = info->is_default,
         .imported = info->imported,
+        .used_sticks = info->used_sticks,
         .live_bytes = gos_snapshot_pool_bytes(snapshot, info->pool),
     };
 }

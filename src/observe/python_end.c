@@ -111,13 +111,14 @@ static void look(python py, enum sort sort, void *exception)
     struct gos_python_refusal refusal;
     bool is_end = sort == PROGRAM_ENDS || sort == UNRAISABLE;
 
+    /* First what the exception is about, which may have been put off before. */
+    if (is_exception(py, exception) && gos_python_exception_refuses(py, exception, &refusal) &&
+        refusal.mark != last_mark) {
+        last_mark = refusal.mark;
+        told->refused(&refusal, is_end);
+    }
     if (is_end)
         told->ends();
-    if (!is_exception(py, exception) || !gos_python_exception_refuses(py, exception, &refusal) ||
-        refusal.mark == last_mark)
-        return;
-    last_mark = refusal.mark;
-    told->refused(&refusal, is_end);
 }
 
 static __attribute__((noinline)) void look_at(enum sort sort, void *arguments)

@@ -157,6 +157,7 @@ static bool may_retry(const struct gos_ladder *ladder, struct gos_step_record *r
     if (ladder->substitute || gos_capture_count() == 0)
         return true;
     record->result = "stopped";
+    record->is_whole = false;
     record->reason = "a capture began meanwhile, so the driver was not asked again";
     return false;
 }

@@ -35,6 +35,8 @@ static struct {
     struct gos_text words;
     char words_data[WORDS_BYTES];
     uint32_t done_count;
+    const char *asked[GOS_STEP_ASKED_MAX]; /* who answered as they should, permanent */
+    size_t asked_count;
     const char *giver; /* of most, permanent; NULL: nobody gave anything */
     uint64_t given_bytes;
 } job;
@@ -64,6 +66,12 @@ static uint64_t begin(const char *name)
     return gos_driver_free_bytes();
 }
 
+static void note_answer(const char *name)
+{
+    if (job.asked_count < GOS_STEP_ASKED_MAX)
+        job.asked[job.asked_count++] = name;
+}
+
 static void note_given(const char *name, uint64_t before_bytes)
 {
     uint64_t after_bytes = gos_driver_free_bytes();
@@ -89,6 +97,8 @@ static enum gos_python_answer ask_python(const char *name, const char *path, siz
     put_name(name);
     if (answer == GOS_PYTHON_RAISED)
         gos_text_format(&job.words, " raised %s", words);
+    else
+        note_answer(name);
     note_given(name, before_bytes);
     return answer;
 }
@@ -152,6 +162,8 @@ static void ask_callback(size_t at)
     put_name(name);
     if (result != 0)
         gos_text_format(&job.words, " returned %d", result);
+    else
+        note_answer(name);
     note_given(name, before_bytes);
 }
 
@@ -254,6 +266,8 @@ static void tell_late(struct gos_step_record *record)
 static bool tell_answer(struct gos_step_record *record)
 {
     record->reason = job.words.length ? permanent(&job.words) : "nobody was there to be asked";
+    memcpy(record->asked, job.asked, sizeof record->asked);
+    record->asked_count = job.asked_count;
     record->giver = job.giver;
     record->given_bytes = job.given_bytes;
     return job.done_count > 0;

@@ -284,16 +284,30 @@ static void drain(struct gos_ladder *ladder, struct watch *watch, struct gos_ste
     for (size_t i = 0; i < watch->count; i++)
         end(&watch->streams[i], !is_too_little && !ladder->sync_left_some, record);
 }
+static bool all_drained(const struct watch *watch)
+{
+    for (size_t i = 0; i < watch->count; i++)
+        if (watch->streams[i].result != CUDA_SUCCESS)
+            return false;
+    return true;
+}
+
 bool gos_step_sync_run(struct gos_ladder *ladder, struct gos_step_record *record)
 {
     size_t bytes = ladder->diagnosis->evidence->stream_count * sizeof(struct watched);
     struct watched *streams = can_run() ? gos_memory_alloc(bytes) : NULL;
 
     record->result = "no help";
-    if (!streams)
+    if (!streams) {
+        record->result = "error";
+        record->reason = "streams could not be waited for";
         return false;
+    }
     struct watch watch = begin_all(ladder->diagnosis, streams);
     drain(ladder, &watch, record);
+    record->is_whole = all_drained(&watch);
+    /* More was freed on a stream than its pool still has, where the host saw it before. */
+    record->given_bytes = gos_lesser(watch.drained_bytes, ladder->diagnosis->verdict.pending_bytes);
     gos_memory_free(streams, bytes);
     return watch.drained;
 }

@@ -3,12 +3,13 @@
 #include <stddef.h>
 
 #include "../cuda/driver.h"
+#include "../diagnose/pool_sum.h"
 #include "../track/pool.h"
 
 static bool concerns(const struct gos_diagnosis *diagnosis, const struct gos_pool_evidence *pool)
 {
     return (int)pool->device == diagnosis->device && pool->attributes_known &&
-           pool->reserved_bytes > pool->used_bytes;
+           pool->reserved_bytes > gos_pool_used_bytes(pool);
 }
 
 static bool graph_memory_is_idle(const struct gos_diagnosis *diagnosis)
@@ -64,5 +65,6 @@ bool gos_step_trim_run(struct gos_ladder *ladder, struct gos_step_record *record
         trimmed |= result == CUDA_SUCCESS;
         note(record, result);
     }
+    record->is_whole = trimmed && record->cuda_result == CUDA_SUCCESS;
     return trimmed;
 }

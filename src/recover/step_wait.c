@@ -201,6 +201,14 @@ static bool has_free(int device, uint64_t bytes)
     return gos_device_state_free(device, &free_bytes) == 0 && free_bytes >= bytes;
 }
 
+/* 0: nobody tells. */
+static uint64_t free_of(int device)
+{
+    uint64_t bytes = 0;
+
+    return gos_device_state_free(device, &bytes) == 0 ? bytes : 0;
+}
+
 static bool poll(int device, uint64_t bytes, uint64_t deadline_ns)
 {
     while (!has_free(device, bytes)) {
@@ -243,6 +251,7 @@ bool gos_step_wait_run(struct gos_ladder *ladder, struct gos_step_record *record
     const struct gos_diagnosis *diagnosis = ladder->diagnosis;
     uint64_t most_ns = left_ns(diagnosis);
     uint64_t started_ns = gos_os.monotonic_ns();
+    uint64_t before_bytes = free_of(diagnosis->device);
 
     say_begin(diagnosis, most_ns);
     void *released = gos_gil_release();
@@ -251,6 +260,7 @@ bool gos_step_wait_run(struct gos_ladder *ladder, struct gos_step_record *record
     uint64_t waited_ns = gos_os.monotonic_ns() - started_ns;
     remember(diagnosis, waited_ns);
     say_end(has_room, waited_ns);
+    record->given_bytes = gos_beyond(free_of(diagnosis->device), before_bytes);
     record->result = has_room ? "no help" : "timed out";
     record->reason =
         has_room ? "other processes gave back enough" : "other processes kept their memory";

@@ -203,6 +203,13 @@ static void emit_request_place(const struct gos_request *request, const struct g
     gos_emitter_count(emitter, GOS_FIELD("site", NULL), request->site);
 }
 
+static void emit_need(const struct gos_diagnosis *diagnosis, struct gos_emitter *emitter)
+{
+    gos_emitter_string(emitter, GOS_FIELD("need", "it needed"), diagnosis->need.words);
+    gos_emitter_bytes_if(emitter, GOS_FIELD("need_bytes", "needed bytes"),
+                         diagnosis->need.bytes > 0, diagnosis->need.bytes);
+}
+
 static void emit_request(const struct gos_document *document, struct gos_emitter *emitter)
 {
     const struct gos_request *request = &document->report->diagnosis->evidence->request;
@@ -213,6 +220,7 @@ static void emit_request(const struct gos_document *document, struct gos_emitter
     gos_emitter_heading(emitter, "REQUEST");
     gos_emitter_object(emitter, "request");
     emit_request_call(request, emitter);
+    emit_need(document->report->diagnosis, emitter);
     emit_request_place(request, document->stacks.requester, emitter);
     gos_document_stack(document, emitter, request->site);
     gos_emitter_end(emitter);

@@ -446,6 +446,8 @@ static int write_report(struct gos_report *report)
     if (result == 0) {
         note_report(report);
         gos_draft_void(&report->draft);
+        if (!is_survived(report))
+            gos_draft_end(); /* the program may end any moment, and leave nothing void behind */
     }
     return result;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "../cuda/cuda_types.h"
 #include "../cuda/entrypoint.h"
 #include "../diagnose/framework.h"
 #include "../diagnose/saturate.h"
@@ -40,6 +41,13 @@ static const struct gos_evidence *evidence_of(const struct gos_document *documen
 static bool is_failure(const struct gos_document *document)
 {
     return evidence_of(document)->request.api != NULL;
+}
+
+/* The driver has said what is wrong: then it does not matter what holds memory. */
+static bool is_other_error(const struct gos_document *document)
+{
+    int result = evidence_of(document)->request.result;
+    return is_failure(document) && result != 0 && result != CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* --- title --- */
@@ -199,6 +207,13 @@ static void add_asked_by(struct gos_screen *screen, const struct gos_document *d
 
 /* --- how much --- */
 
+static void add_need(struct gos_screen *screen, const struct gos_document *document)
+{
+    const char *words = document->report->diagnosis->need.words;
+    if (gos_screen_has_text(words))
+        gos_screen_add(screen, SAY, "it needed", words, 2);
+}
+
 static void add_short_by(struct gos_screen *screen, const struct gos_document *document)
 {
     const struct gos_diagnosis *diagnosis = document->report->diagnosis;
@@ -206,12 +221,12 @@ static void add_short_by(struct gos_screen *screen, const struct gos_document *d
     uint64_t left = 0;
     char buffer[GOS_SCREEN_WORDS];
     struct gos_text text = gos_text_on(buffer, sizeof buffer);
-    if (diagnosis->verdict.short_bytes == 0 || !request->bytes_known)
+    if (diagnosis->verdict.short_bytes == 0 || !(request->bytes_known || diagnosis->need.bytes))
         return;
     put_bytes(&text, diagnosis->verdict.short_bytes);
     gos_text_put(&text, ": ");
-    put_bytes(&text, request->bytes);
-    gos_text_put(&text, " asked");
+    put_bytes(&text, request->bytes_known ? request->bytes : diagnosis->need.bytes);
+    gos_text_put(&text, request->bytes_known ? " asked" : " needed");
     if (!request->entry) {
         gos_text_put(&text, ", ");
         put_bytes(&text, gos_beyond(request->bytes, diagnosis->verdict.short_bytes));
@@ -369,9 +384,13 @@ static void add_nothing_done(struct gos_screen *screen, const struct gos_report 
 {
     char buffer[GOS_SCREEN_WORDS];
     struct gos_text text = gos_text_on(buffer, sizeof buffer);
-    gos_text_put(&text, "nothing that could have helped: skipped ");
-    for (uint32_t i = 0; i < report->step_count; i++)
-        gos_text_format(&text, "%s%s", i > 0 ? ", " : "", report->steps[i].step);
+    if (strcmp(report->steps[0].step, "recovery") == 0) {
+        gos_text_format(&text, "nothing: %s", report->steps[0].reason);
+    } else {
+        gos_text_put(&text, "nothing that could have helped: skipped ");
+        for (uint32_t i = 0; i < report->step_count; i++)
+            gos_text_format(&text, "%s%s", i > 0 ? ", " : "", report->steps[i].step);
+    }
     gos_screen_add(screen, NEAR, "done", buffer, 1);
 }
 
@@ -467,12 +486,15 @@ void gos_screen_write(const struct gos_document *document, struct gos_text *text
         add_before(&screen, document);
         add_why(&screen, document);
         add_asked_by(&screen, document);
+        add_need(&screen, document);
         add_short_by(&screen, document);
     } else {
         add_live(&screen, document);
     }
-    add_holders(&screen, document);
-    gos_screen_sites(&screen, document);
+    if (!is_other_error(document)) {
+        add_holders(&screen, document);
+        gos_screen_sites(&screen, document);
+    }
     if (is_failure(document)) {
         add_done(&screen, document->report);
         add_advice(&screen, &document->report->diagnosis->verdict);

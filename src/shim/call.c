@@ -232,8 +232,22 @@ static inline CUresult end_free(const struct gos_free *free, CUresult result)
     return result;
 }
 
+/* From a pool, and not in stream order: the pool's count of what is in use does not notice. */
+static __attribute__((cold, noinline)) void note_unordered(const struct gos_allocation *gone)
+{
+    int saved = errno;
+
+    gos_thread.depth++;
+    gos_pool_used_sticks(gos_home_get(gone->home).pool);
+    gos_thread.depth--;
+    errno = saved;
+}
+
 GOS_HOT CUresult gos_free_end(struct gos_free *free, CUresult result)
 {
+    if (__builtin_expect(free->known && free->gone.kind == GOS_KIND_POOL, 0) &&
+        result == CUDA_SUCCESS)
+        note_unordered(&free->gone);
     return end_free(free, result);
 }
 

@@ -29,11 +29,15 @@
 #include "state.h"
 
 struct gos_failure;
+struct gos_watched;
 
 struct gos_call {
     uint64_t bytes; /* asked for; 0 for a watched call */
     uint64_t stream;
-    uint64_t pool;               /* of a memory node the graph */
+    union {
+        uint64_t pool;                     /* of a memory node the graph */
+        const struct gos_watched *watched; /* kind NONE: what tells its need, or NULL */
+    };
     struct gos_failure *failure; /* NULL while nothing failed */
     int16_t entry;               /* enum gos_entrypoint */
     uint8_t kind;                /* enum gos_kind */

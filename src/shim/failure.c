@@ -1,7 +1,6 @@
 #include "failure.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "../base/log.h"
 #include "../base/loss.h"
@@ -11,7 +10,8 @@
 #include "../base/thread.h"
 #include "../cuda/error.h"
 #include "../cuda/relaxed.h"
-#include "../diagnose/flushed.h"
+#include "../diagnose/revise.h"
+#include "../diagnose/saturate.h"
 #include "../observe/fallbacks.h"
 #include "../observe/frameworks.h"
 #include "../observe/observe.h"
@@ -26,9 +26,11 @@
 #include "kept.h"
 #include "notice.h"
 #include "origin.h"
+#include "other_error.h"
 #include "place.h"
 #include "story.h"
 #include "turn.h"
+#include "watched_need.h"
 
 static bool is_host_kind(enum gos_kind kind)
 {
@@ -44,39 +46,59 @@ static int device_asked(const struct gos_call *call, const struct gos_place *pla
     return place->device < GOS_DEVICE_MAX ? (int)place->device : -1;
 }
 
-static enum gos_capture_state capture_state(const struct gos_call *call)
+static enum gos_capture_state capture_state(const struct gos_call *call, bool may_ask)
 {
+    bool includes;
+
     if (gos_capture_count() == 0)
         return GOS_CAPTURE_NONE;
-    return gos_capture_includes(call->stream, call->per_thread) ? GOS_CAPTURE_THIS_STREAM
-                                                                : GOS_CAPTURE_ELSEWHERE;
+    includes = may_ask ? gos_capture_includes(call->stream, call->per_thread)
+                       : gos_capture_has(call->stream);
+    return includes ? GOS_CAPTURE_THIS_STREAM : GOS_CAPTURE_ELSEWHERE;
+}
+
+static struct gos_place place_of(const struct gos_call *call, bool may_ask)
+{
+    if (!may_ask)
+        return (struct gos_place){.device = GOS_DEVICE_HOST, .home = GOS_HOME_UNKNOWN};
+    return call->kind == GOS_KIND_POOL ? *gos_place_of_stream(call->stream, call->pool)
+                                       : *gos_place_of_context();
+}
+
+static struct gos_need need_of(const struct gos_call *call, CUresult result, int device)
+{
+    bool is_known = call->kind == GOS_KIND_NONE && call->watched &&
+                    result == CUDA_ERROR_OUT_OF_MEMORY && !gos_observe_forbids_driver((int)result);
+
+    return is_known ? gos_need_of(call->watched, device) : (struct gos_need){.what = NULL};
 }
 
 static struct gos_request describe(const struct gos_call *call, CUresult result)
 {
     const char *entry = gos_entrypoint_name((enum gos_entrypoint)call->entry);
-    struct gos_place place = *gos_place_of_context();
+    bool may_ask = !gos_observe_forbids_driver((int)result);
+    struct gos_place place = place_of(call, may_ask);
+    int device = device_asked(call, &place);
     uint32_t site = gos_unwind_site();
 
-    if (call->kind == GOS_KIND_POOL)
-        place = *gos_place_of_stream(call->stream, call->pool);
     struct gos_request request = {
         .api = gos_thread.api ? gos_thread.api : entry,
         .entry = entry,
         .kind = (enum gos_kind)call->kind,
         .bytes_known = call->kind != GOS_KIND_NONE,
         .bytes = call->bytes,
-        .device = device_asked(call, &place),
+        .device = device,
         .result = (int)result,
         .stream = call->stream,
         .pool = call->kind == GOS_KIND_POOL ? gos_home_get(place.home).pool : 0,
-        .capture = capture_state(call),
+        .capture = capture_state(call, may_ask),
         .tid = gos_os.tid(),
         .site = site,
         .requester_module = gos_site_requester_module(gos_site_get(site)),
         .wall_ns = gos_os.wall_ns(),
         .monotonic_ns = gos_os.monotonic_ns(),
         .attempts = 1,
+        .need = need_of(call, result, device),
         .refusal = call->rehearsed ? gos_rehearsal_refusal() : GOS_REFUSAL_NONE,
     };
     request.origin = gos_origin_of(&request);
@@ -95,10 +117,8 @@ static void note(const struct gos_request *request)
 static bool is_replaceable(const struct gos_call *call)
 {
     struct gos_place current = *gos_place_of_context();
-    struct gos_place place = current;
+    struct gos_place place = place_of(call, true);
 
-    if (call->kind == GOS_KIND_POOL)
-        place = *gos_place_of_stream(call->stream, call->pool);
     return call->replaceable && place.context == current.context && place.device == current.device;
 }
 
@@ -107,7 +127,7 @@ static void open_ladder(struct gos_failure *failure, const struct gos_call *call
     const char *reason;
 
     gos_ladder_open(&failure->ladder, &failure->diagnosis, gos_turn_spent_ns(), &reason);
-    failure->ladder.is_replaceable = is_replaceable(call);
+    failure->ladder.is_replaceable = !reason && is_replaceable(call);
     if (!reason && failure->evidence.request.refusal == GOS_REFUSAL_INJECTED &&
         !gos_options.inject.recover)
         reason = "the failure was injected, without recover=1";
@@ -145,20 +165,6 @@ static bool climb(struct gos_call *call, struct gos_failure *failure)
     if (again)
         gos_relaxed_begin(&failure->relaxed);
     return again;
-}
-
-/* Codes with which the allocation itself is not at fault and that are worth a report. */
-static bool is_worth_telling(const struct gos_call *call, CUresult result)
-{
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        return true;
-    if (call->kind == GOS_KIND_NONE)
-        return false;
-    return result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_NO_DEVICE ||
-           result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_STUB_LIBRARY ||
-           result == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||
-           result == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE ||
-           gos_cuda_error_is_sticky((int)result);
 }
 
 /*
@@ -201,14 +207,43 @@ static void keep(struct gos_failure *failure, bool told)
     gos_kept_give_back(ticket);
 }
 
+/*
+ * Not about memory: nothing is tried and no framework is asked, so that no turn
+ * is waited for either, and the stories of failures are as if it had not been.
+ */
+static void tell_other(const struct gos_call *call, const struct gos_request *request)
+{
+    struct gos_failure *failure = NULL;
+
+    if (gos_other_error_is_first(request))
+        failure = gos_failure_open(request, GOS_OBSERVE_ALL);
+    if (!failure)
+        return;
+    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    open_ladder(failure, call);
+    gos_failure_write(failure, GOS_OUTCOME_FAILED);
+    gos_notice(&failure->report, false);
+    gos_failure_free(failure);
+}
+
+static bool is_about_memory(CUresult result)
+{
+    return result == CUDA_ERROR_OUT_OF_MEMORY && !gos_other_error_is_forked();
+}
+
 static bool first_failure(struct gos_call *call, CUresult result)
 {
     struct gos_request request = describe(call, result);
     enum gos_story_answer answer = GOS_STORY_SURFACES;
 
     note(&request);
-    if (!is_worth_telling(call, result) || gos_thread.is_helper)
+    if (gos_thread.is_helper)
         return false;
+    if (!is_about_memory(result)) {
+        if (gos_other_error_is_telling((enum gos_kind)call->kind, (int)result))
+            tell_other(call, &request);
+        return false;
+    }
     if (!call->shared)
         answer = gos_story_refused(&request);
     if (answer == GOS_STORY_PUT_OFF || answer == GOS_STORY_AGAIN)
@@ -241,41 +276,28 @@ bool gos_failure_handle(struct gos_call *call, CUresult result)
     return again;
 }
 
-static void mark_last_step(struct gos_report *report, bool recovered)
+/* What came back into a pool the device does not show, but the driver took it from there. */
+static void mark_last_step(struct gos_failure *failure)
 {
-    if (!recovered || report->step_count == 0)
-        return;
-    report->steps[report->step_count - 1].result = "helped";
-    report->steps[report->step_count - 1].cuda_result = CUDA_SUCCESS;
-}
-
-/* That a flush helped says who had held the memory, which nobody could see before. */
-static void learn_from_last_step(struct gos_failure *failure)
-{
-    const struct gos_report *report = &failure->report;
-    const struct gos_step_record *last =
+    struct gos_report *report = &failure->report;
+    struct gos_step_record *last =
         report->step_count ? &report->steps[report->step_count - 1] : NULL;
 
-    if (last && last->giver)
-        gos_diagnose_flushed(&failure->evidence, &failure->diagnosis, last->giver,
-                             last->given_bytes);
-}
-
-static bool was_flushed_in_vain(const struct gos_report *report)
-{
-    for (uint32_t i = 0; i < report->step_count; i++)
-        if (strcmp(report->steps[i].step, "flush") == 0 &&
-            strcmp(report->steps[i].result, "no help") == 0)
-            return true;
-    return false;
+    if (!last)
+        return;
+    last->result = "helped";
+    last->cuda_result = CUDA_SUCCESS;
+    last->freed_bytes = gos_greater(last->freed_bytes, last->given_bytes);
+    if (!last->freed_bytes && !failure->ladder.substitute) /* the host's, or taken at once */
+        last->freed_bytes = failure->diagnosis.verdict.short_bytes
+                                ? failure->diagnosis.verdict.short_bytes
+                                : failure->evidence.request.bytes;
 }
 
 void gos_failure_learn_from_steps(struct gos_failure *failure, bool recovered)
 {
-    if (recovered)
-        learn_from_last_step(failure);
-    else if (was_flushed_in_vain(&failure->report))
-        gos_diagnose_flushed_in_vain(&failure->evidence, &failure->diagnosis);
+    gos_diagnose_revise(&failure->evidence, &failure->diagnosis, failure->report.steps,
+                        failure->report.step_count, recovered);
 }
 
 /* The turn goes last: the next thread that failed at the same place finds this failure kept. */
@@ -300,7 +322,8 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
     bool recovered = result == CUDA_SUCCESS;
 
     gos_relaxed_end(&failure->relaxed);
-    mark_last_step(&failure->report, recovered);
+    if (recovered)
+        mark_last_step(failure);
     gos_failure_learn_from_steps(failure, recovered);
     if (failure->ladder.substitute)
         gos_fallbacks_observe(&failure->evidence);

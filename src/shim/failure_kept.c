@@ -17,6 +17,7 @@
 #include "kept.h"
 #include "notice.h"
 #include "origin.h"
+#include "other_error.h"
 #include "stack_room.h"
 #include "story.h"
 #include "turn.h"
@@ -317,4 +318,5 @@ void gos_failure_reset_after_fork(void)
     gos_view_reset_after_fork();
     gos_ladder_reset_after_fork();
     gos_story_reset_after_fork();
+    gos_other_error_reset_after_fork();
 }

@@ -4,10 +4,13 @@
  */
 #include "call.h"
 
+#include <errno.h>
+
 #include "../cuda/driver.h"
 #include "../track/graph_memory.h"
 #include "../track/pool.h"
 #include "../track/stream_use.h"
+#include "../track/unwind.h"
 #include "place.h"
 
 static uint64_t number(CUstream stream)
@@ -21,6 +24,19 @@ static CUstream own(CUstream stream)
     return stream ? stream : CU_STREAM_PER_THREAD;
 }
 
+/* What is refused because of the capture is told with the line that began it. */
+static void note_line(CUstream stream)
+{
+    int saved = errno;
+
+    if (!gos_call_tracks() || !gos_unwind_is_wanted())
+        return;
+    gos_thread.depth++;
+    gos_capture_begun_at(number(stream), gos_unwind_site_now());
+    gos_thread.depth--;
+    errno = saved;
+}
+
 /*
  * On the books before the driver captures: whoever is about to hand it the
  * stream for us either sees that, or is waited for.  A capture is lost by a
@@ -31,6 +47,7 @@ static void begins(CUstream stream)
     if (!gos_shim_active())
         return;
     gos_capture_began(number(stream), gos_place_context_of_stream(number(stream)));
+    note_line(stream);
     gos_stream_use_wait(number(stream));
 }
 

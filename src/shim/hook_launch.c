@@ -6,53 +6,54 @@
 #include "graph_call.h"
 #include "watched.h"
 
-WATCHED_ON(hStream, cuLaunchKernel,
-           (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra),
-           (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
-            hStream, kernelParams, extra))
+WATCHED_LAUNCH(f, hStream, cuLaunchKernel,
+               (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra),
+               (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+                hStream, kernelParams, extra))
 
-WATCHED_ON(hStream, cuLaunchKernel_ptsz,
-           (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra),
-           (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
-            hStream, kernelParams, extra))
+WATCHED_LAUNCH(f, hStream, cuLaunchKernel_ptsz,
+               (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra),
+               (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+                hStream, kernelParams, extra))
 
-WATCHED_ON(config ? config->hStream : NULL, cuLaunchKernelEx,
-           (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
-           (config, f, kernelParams, extra))
+WATCHED_LAUNCH(f, config ? config->hStream : NULL, cuLaunchKernelEx,
+               (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+               (config, f, kernelParams, extra))
 
-WATCHED_ON(config ? config->hStream : NULL, cuLaunchKernelEx_ptsz,
-           (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
-           (config, f, kernelParams, extra))
+WATCHED_LAUNCH(f, config ? config->hStream : NULL, cuLaunchKernelEx_ptsz,
+               (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+               (config, f, kernelParams, extra))
 
-WATCHED_ON(hStream, cuLaunchCooperativeKernel,
-           (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams),
-           (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
-            hStream, kernelParams))
+WATCHED_LAUNCH(f, hStream, cuLaunchCooperativeKernel,
+               (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams),
+               (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+                hStream, kernelParams))
 
-WATCHED_ON(hStream, cuLaunchCooperativeKernel_ptsz,
-           (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams),
-           (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
-            hStream, kernelParams))
+WATCHED_LAUNCH(f, hStream, cuLaunchCooperativeKernel_ptsz,
+               (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams),
+               (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+                hStream, kernelParams))
 
 WATCHED(cuLaunchCooperativeKernelMultiDevice,
         (CUDA_LAUNCH_PARAMS * launchParamsList, unsigned int numDevices, unsigned int flags),
         (launchParamsList, numDevices, flags))
 
-WATCHED(cuLaunch, (CUfunction f), (f))
+WATCHED_LAUNCH(f, NULL, cuLaunch, (CUfunction f), (f))
 
-WATCHED(cuLaunchGrid, (CUfunction f, int grid_width, int grid_height), (f, grid_width, grid_height))
+WATCHED_LAUNCH(f, NULL, cuLaunchGrid, (CUfunction f, int grid_width, int grid_height),
+               (f, grid_width, grid_height))
 
-WATCHED_ON(hStream, cuLaunchGridAsync,
-           (CUfunction f, int grid_width, int grid_height, CUstream hStream),
-           (f, grid_width, grid_height, hStream))
+WATCHED_LAUNCH(f, hStream, cuLaunchGridAsync,
+               (CUfunction f, int grid_width, int grid_height, CUstream hStream),
+               (f, grid_width, grid_height, hStream))
 
 WATCHED_THEN(NULL, cuGraphInstantiate,
              (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,

@@ -32,7 +32,8 @@ WATCHED(cuTexObjectCreate,
 WATCHED(cuSurfObjectCreate, (CUsurfObject * pSurfObject, const CUDA_RESOURCE_DESC *pResDesc),
         (pSurfObject, pResDesc))
 
-WATCHED(cuCtxSetLimit, (CUlimit limit, size_t value), (limit, value))
+WATCHED_ABOUT(gos_watched_limit(limit, value), NULL, cuCtxSetLimit, (CUlimit limit, size_t value),
+              (limit, value), (void)0, (void)0, (void)0)
 
 WATCHED(cuCtxEnablePeerAccess, (CUcontext peerContext, unsigned int Flags), (peerContext, Flags))
 

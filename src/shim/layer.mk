@@ -34,6 +34,7 @@ shim_sources := \
     notice.c \
     nvml_hook.c \
     origin.c \
+    other_error.c \
     place.c \
     public.c \
     refused.c \
@@ -44,4 +45,5 @@ shim_sources := \
     torch_word.c \
     turn.c \
     watched.c \
+    watched_need.c \
     wrapper.c

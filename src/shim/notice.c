@@ -2,6 +2,7 @@
 
 #include "../base/log.h"
 #include "../base/text.h"
+#include "../cuda/cuda_types.h"
 #include "../cuda/entrypoint.h"
 #include "../diagnose/code_place.h"
 
@@ -45,6 +46,8 @@ static const char *what_happened(const struct gos_report *report, bool is_substi
 
     if (is_substituted)
         return "was refused, then given other memory, which is slower";
+    if (!recovered && request_of(report)->result != CUDA_ERROR_OUT_OF_MEMORY)
+        return "failed";
     if (!recovered)
         return request_of(report)->bytes_known ? "was refused" : "found no memory";
     return request_of(report)->bytes_known ? "was refused, then succeeded"

@@ -6,12 +6,13 @@
 #include "../base/hot.h"
 #include "../base/lock.h"
 #include "../base/loss.h"
+#include "../base/os.h"
 #include "../base/thread.h"
 #include "../cuda/driver.h"
 
 /* Several threads can each capture a stream of the same number: the per-thread default stream. */
 static struct {
-    uint64_t stream;
+    struct gos_capture_origin origin;
     uint64_t context;
     uint64_t graph;  /* 0: not known */
     uint32_t thread; /* whose per-thread stream it is, else 0 */
@@ -31,7 +32,7 @@ static uint32_t owner_of(uint64_t stream)
 
 static bool matches(size_t i, uint64_t stream, uint32_t thread)
 {
-    return captures[i].count && captures[i].stream == stream && captures[i].thread == thread;
+    return captures[i].count && captures[i].origin.stream == stream && captures[i].thread == thread;
 }
 
 static size_t row_of(uint64_t stream)
@@ -81,11 +82,13 @@ static void begin(uint64_t stream, uint64_t context)
         without_row++;
         gos_loss_count(GOS_LOSS_TABLE);
     } else {
-        captures[row].stream = stream;
         captures[row].context = context;
         captures[row].thread = owner_of(stream);
-        if (captures[row].count++ == 0) /* else it is about to be refused */
+        if (captures[row].count++ == 0) { /* else it is about to be refused */
             captures[row].graph = 0;
+            captures[row].origin = (struct gos_capture_origin){
+                .stream = stream, .began_wall_ns = gos_os.wall_ns(), .tid = gos_os.tid()};
+        }
     }
     change_total(1);
 }
@@ -95,6 +98,43 @@ void gos_capture_began(uint64_t stream, uint64_t context)
     gos_lock_acquire(&lock);
     begin(stream, context);
     gos_lock_release(&lock);
+}
+
+void gos_capture_begun_at(uint64_t stream, uint32_t site)
+{
+    gos_lock_acquire(&lock);
+    size_t row = row_of(stream);
+    if (row < GOS_CAPTURE_MAX && captures[row].origin.site == 0)
+        captures[row].origin.site = site;
+    gos_lock_release(&lock);
+}
+
+static size_t newest(void)
+{
+    size_t found = GOS_CAPTURE_MAX;
+
+    for (size_t i = 0; i < GOS_CAPTURE_MAX; i++)
+        if (captures[i].count &&
+            (found == GOS_CAPTURE_MAX ||
+             captures[i].origin.began_wall_ns > captures[found].origin.began_wall_ns))
+            found = i;
+    return found;
+}
+
+struct gos_capture_origin gos_capture_find(uint64_t stream)
+{
+    struct gos_capture_origin origin = {.stream = 0};
+
+    if (gos_capture_count() == 0)
+        return origin;
+    gos_lock_acquire(&lock);
+    size_t row = row_of(stream);
+    if (row == GOS_CAPTURE_MAX)
+        row = newest();
+    if (row < GOS_CAPTURE_MAX)
+        origin = captures[row].origin;
+    gos_lock_release(&lock);
+    return origin;
 }
 
 static bool end(uint64_t stream)

@@ -23,12 +23,25 @@ void gos_capture_began(uint64_t stream, uint64_t context);
 /* False for a capture whose beginning we did not see. */
 bool gos_capture_ended(uint64_t stream);
 void gos_capture_context_ended(uint64_t context);
+/* Whose line began it: after gos_capture_began, which notes the time and the thread. */
+void gos_capture_begun_at(uint64_t stream, uint32_t site);
+
 extern _Atomic unsigned gos_capture_total;
 static inline unsigned gos_capture_count(void)
 {
     return atomic_load_explicit(&gos_capture_total, memory_order_relaxed);
 }
 bool gos_capture_has(uint64_t stream);
+
+/* Where a capture began; began_wall_ns 0: it is not known. */
+struct gos_capture_origin {
+    uint64_t stream;
+    uint64_t began_wall_ns;
+    int tid;
+    uint32_t site;
+};
+/* Of that stream's capture; without one, of the newest anywhere.  Asks no driver. */
+struct gos_capture_origin gos_capture_find(uint64_t stream);
 
 /*
  * The graph of the capture that began on this stream, kept until it ends: if it

@@ -14,6 +14,7 @@ enum {
     DEFAULT_BIT = 1 << 8,
     IMPORTED_BIT = 1 << 9,
     MANAGED_BIT = 1 << 10,
+    STICKS_BIT = 1 << 11,
     DEVICE_MASK = 0xff
 };
 
@@ -21,7 +22,7 @@ static uint64_t pack(const struct gos_pool_info *info)
 {
     return (uint64_t)info->site << SITE_SHIFT | (info->is_default ? DEFAULT_BIT : 0u) |
            (info->imported ? IMPORTED_BIT : 0u) | (info->is_managed ? MANAGED_BIT : 0u) |
-           (info->device & DEVICE_MASK);
+           (info->used_sticks ? STICKS_BIT : 0u) | (info->device & DEVICE_MASK);
 }
 
 static struct gos_pool_info unpack(uint64_t pool, uint64_t value)
@@ -32,6 +33,7 @@ static struct gos_pool_info unpack(uint64_t pool, uint64_t value)
         .is_default = value & DEFAULT_BIT,
         .imported = value & IMPORTED_BIT,
         .is_managed = value & MANAGED_BIT,
+        .used_sticks = value & STICKS_BIT,
         .site = (uint32_t)(value >> SITE_SHIFT),
     };
 }
@@ -41,6 +43,7 @@ static struct gos_pool_info merge(struct gos_pool_info known, const struct gos_p
     known.is_default |= seen->is_default;
     known.imported |= seen->imported;
     known.is_managed |= seen->is_managed;
+    known.used_sticks |= seen->used_sticks;
     if (!known.site)
         known.site = seen->site;
     return known;
@@ -52,12 +55,24 @@ bool gos_pool_seen(const struct gos_pool_info *info)
     uint64_t value = pack(info);
 
     if (gos_pool_find(info->pool, &known)) {
+        uint64_t before = pack(&known);
+
         known = merge(known, info);
-        if (pack(&known) == value)
-            return true;
         value = pack(&known);
+        if (value == before)
+            return true;
     }
     return gos_handle_map_put(&pools, info->pool, value);
+}
+
+void gos_pool_used_sticks(uint64_t pool)
+{
+    struct gos_pool_info info;
+
+    if (!gos_pool_find(pool, &info) || info.used_sticks)
+        return;
+    info.used_sticks = true;
+    gos_pool_seen(&info);
 }
 
 bool gos_pool_find(uint64_t pool, struct gos_pool_info *info)

@@ -24,6 +24,11 @@ struct gos_pool_info {
     bool is_default; /* of its device */
     bool is_managed; /* of managed memory; then the device is the preferred one, if any */
     bool imported;
+    /*
+     * Something was freed by cuMemFree, which the driver's count of what is in
+     * use does not notice [H200]: from then on it says too much.
+     */
+    bool used_sticks;
     uint32_t site; /* where it was created, 0 for default pools */
 };
 
@@ -32,6 +37,7 @@ struct gos_pool_info {
  * known stays, what is new is added.  False when the table is full.
  */
 bool gos_pool_seen(const struct gos_pool_info *info);
+void gos_pool_used_sticks(uint64_t pool);
 bool gos_pool_find(uint64_t pool, struct gos_pool_info *info);
 void gos_pool_destroyed(uint64_t pool);
 /* Pools of device memory; those of host and managed memory are left out. */

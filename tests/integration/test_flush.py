@@ -117,6 +117,10 @@ def test_thread_inside_torch_does_not_keep_others_from_flushing_it(flush):
     assert max(run.told("waited_ms")) < 3000
     flushed = [step for report in run.reports for step in report.steps("flush")]
     assert "no help" in [step["result"] for step in flushed]
+    for report in run.reports:
+        if [step for step in report.steps("flush") if step["result"] == "no help"]:
+            assert report.code != "cache-held"
+            assert not any("empty_cache" in line for line in report.json["verdict"]["advice"])
 
 
 def test_nothing_is_tried_during_a_capture(flush):

@@ -374,3 +374,59 @@ def test_runtime_sees_no_error_after_a_fallback_and_the_old_one_without(host, li
                env={**MANAGED, "GPUOOMSHIM_RETRY": "fallback", "GPUOOMSHIM_FALLBACK_LIMIT": limit})
     assert run.code == 0, run.stdout
     assert outcomes(run) == [f"allocation behind a pending free {result}", "last error agrees 1"]
+
+
+# --- what the steps make of the verdict ------------------------------------------------------
+
+
+def test_count_that_sticks_is_not_taken_for_pending_memory(same, program):
+    report = same(program("sticking_count"), "full").report
+    (sync,) = report.steps("sync")
+    assert (sync["result"], sync["freed_bytes"]) == ("no help", 0)
+    assert (report.code, report.json["verdict"]["confidence"]) == ("exhausted-by-process", "proven")
+    ledger = report.ledger()
+    assert (ledger["pool_pending"], ledger["live_pool"], ledger["residual"]) == (0, 0, 0)
+    assert "The streams with freed memory were waited for: nothing came back." in report.text
+    assert not [line for line in report.json["verdict"]["advice"] if "ynchronize" in line]
+
+
+def test_count_that_sticks_proves_nothing_of_what_is_pending(situation):
+    report = situation("sticking_count pending", {}).report
+    assert (report.outcome, report.code) == ("recovered", "pending-free")
+    assert report.json["verdict"]["confidence"] == "likely"
+    assert report.steps("sync")[0]["freed_bytes"] >= report.json["verdict"]["short_bytes"]
+
+
+# The driver refuses whatever is done: what was tried is not the reason, nor advised again.
+IN_VAIN = [
+    ("recovery pending",
+     {"GPUOOMSHIM_RETRY": "sync", "GPUSIM_FAIL": "cuMemAlloc_v2:2:3"}, "pending-free",
+     "waited for: ", "ynchronize the"),
+    ("recovery idle", {**TRIM, "GPUSIM_FAIL": "cuMemAlloc_v2:2"}, "cache-held", "trimmed: ",
+     "cudaMemPoolTrimTo"),
+]
+
+
+@pytest.mark.parametrize("words, env, never, says, never_advised", IN_VAIN,
+                         ids=[row[2] for row in IN_VAIN])
+def test_remedy_in_vain_is_told_and_not_advised(situation, words, env, never, says, never_advised):
+    report = situation(words, env).reports[0]
+    verdict = report.json["verdict"]
+    assert (report.outcome, report.code == never) == ("failed", False)
+    assert verdict["confidence"] != "proven"
+    assert any(says in line for line in verdict["evidence"])
+    assert not any(never_advised in line for line in verdict["advice"])
+
+
+def test_pool_that_gave_what_waiting_did_not_is_what_held_it(situation):
+    report = situation("recovery pending", {"GPUSIM_FAIL": "cuMemAlloc_v2:2:3"}).report
+    assert [step["result"] for step in report.json["recovery"]] == ["no help", "helped"]
+    assert (report.outcome, report.code) == ("recovered", "cache-held")
+    assert any("cudaMemPoolTrimTo" in line for line in report.json["verdict"]["advice"])
+
+
+def test_stream_that_did_not_finish_in_time_stays_the_reason(situation):
+    report = situation("recovery pending", {"GPUOOMSHIM_RETRY_BUDGET": "100ms"}).report
+    assert (report.outcome, report.code) == ("failed", "pending-free")
+    assert "waited for (a stream did not finish in time): nothing came back." in report.text
+    assert any("ynchronize the" in line for line in report.json["verdict"]["advice"])

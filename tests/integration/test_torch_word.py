@@ -82,7 +82,7 @@ def test_program_without_torch_is_told_that_there_are_no_such_names(same, env):
 
 def test_name_without_a_function_behind_it_is_harmless_and_counted(same):
     run = words(same, "torch_2", "absent")
-    assert any("functions of torch not found" in line for line in run.report.json["incomplete"])
+    assert any("functions of torch not found" in line for line in run.reports[-1].json["incomplete"])
 
 
 def objdump():

@@ -1,7 +1,7 @@
 # Small hosts, one situation each.  Every driver host is built three times, once
 # for each way to reach the driver; runtime hosts link cudart.
 
-driver_hosts := address_limit alloc_kinds asks asks_once capture_cached churn fail_together \
+driver_hosts := address_limit alloc_kinds asks asks_once capture_cached churn ends_jobs fail_together \
                 flush_callback forked gives_up growth leak pending_kinds recovery refused_answers refused_free \
                 rehearse_inject rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 \
                 scenario_8 segments server threads_at_one_line xla_shape
@@ -10,7 +10,8 @@ cxx_driver_hosts := batch_halved
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_loader_lock stack_million \
                stack_reopened stack_signal stack_stub_python stack_tags stack_threads starting_python
 runtime_hosts := runtime_own_cache runtime_pair runtime_recovered runtime_refused
-driver_hosts += first_allocation forked_busy fragments host_memory ipc_full two_gpus
+driver_hosts += first_allocation forked_busy fragments host_memory ipc_full sticking_count \
+                two_gpus watched_needs
 driver_hosts += $(sort $(notdir $(basename $(wildcard tests/programs/regress_*.c))))
 load_paths := linked dlsym resolver
 

@@ -18,6 +18,7 @@ struct attribute {
 /* What programs ask for before they use the features simulated here. */
 static const struct attribute attributes[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
     {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
     {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
     {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},

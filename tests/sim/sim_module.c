@@ -424,9 +424,10 @@ CUresult cuFuncLoad(CUfunction function)
 
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute name, CUfunction function)
 {
-    (void)name;
+    bool is_local = name == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES;
     (void)function;
-    return SIM_CALL(cuFuncGetAttribute, SIM_CONTEXT, set_number(value, 0));
+    return SIM_CALL(cuFuncGetAttribute, SIM_CONTEXT,
+                    set_number(value, is_local ? (int)sim_settings.local_bytes : 0));
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute name, int value)

@@ -100,6 +100,7 @@ __attribute__((constructor)) void sim_settings_load(void)
     sim_settings.context_bytes = read_mib("GPUSIM_CONTEXT", 512);
     sim_settings.reserved_bytes = read_mib("GPUSIM_RESERVED", 600);
     sim_settings.module_bytes = read_mib("GPUSIM_MODULE", 2);
+    sim_settings.local_bytes = read_number("GPUSIM_LOCAL", 0);
     sim_settings.host_bytes = read_mib("GPUSIM_HOST_MEMORY", 0);
     sim_settings.call_us = read_number("GPUSIM_CALL_TIME", 0);
     sim_settings.refuse_us = read_number("GPUSIM_REFUSE_TIME", 0);

@@ -38,6 +38,7 @@ struct sim_settings {
     uint64_t context_bytes;  /* GPUSIM_CONTEXT, cost of one context */
     uint64_t reserved_bytes; /* GPUSIM_RESERVED, seen by NVML only */
     uint64_t module_bytes;   /* GPUSIM_MODULE, cost of a function's first launch */
+    uint64_t local_bytes;    /* GPUSIM_LOCAL, local memory of each kernel's threads */
     uint64_t host_bytes;     /* GPUSIM_HOST_MEMORY, 0: whatever is available */
     uint64_t call_us;        /* GPUSIM_CALL_TIME, how long each call takes at least */
     uint64_t refuse_us;      /* GPUSIM_REFUSE_TIME, how long nobody else is served by a refusal */

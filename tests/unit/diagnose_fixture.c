@@ -197,24 +197,25 @@ static void add_pieces(const struct scene *scene, struct gos_evidence *evidence)
 static void add_pools(const struct scene *scene, struct gos_evidence *evidence)
 {
     uint64_t reserved = scene->pool_live + scene->pool_idle + scene->pool_pending;
-    evidence->pools[0] = (struct gos_pool_evidence){.pool = DEFAULT_POOL,
-                                                    .is_default = true,
-                                                    .attributes_known = !scene->pool_silent,
-                                                    .reserved_bytes = reserved * MIB,
-                                                    .used_bytes = scene->pool_live * MIB,
-                                                    .threshold_bytes = UINT64_MAX,
-                                                    .live_bytes = scene->pool_live * MIB};
+    uint64_t freed = scene->pool_pending + scene->pending_seen;
+    evidence->pools[0] =
+        (struct gos_pool_evidence){.pool = DEFAULT_POOL,
+                                   .is_default = true,
+                                   .attributes_known = !scene->pool_silent,
+                                   .reserved_bytes = reserved * MIB,
+                                   .used_bytes = (scene->pool_live + scene->pool_stale) * MIB,
+                                   .used_sticks = scene->pool_stale > 0,
+                                   .threshold_bytes = UINT64_MAX,
+                                   .live_bytes = scene->pool_live * MIB};
     evidence->pools[1] = (struct gos_pool_evidence){
         .pool = SECOND_POOL,
         .attributes_known = !scene->pool_silent,
         .reserved_bytes = (scene->pool2_idle + scene->pool2_foreign) * MIB,
         .used_bytes = scene->pool2_foreign * MIB};
     evidence->pool_count = 2;
-    evidence->streams[0] = (struct gos_stream_evidence){.stream = 0x51,
-                                                        .running = !scene->pending_done,
-                                                        .asked = true,
-                                                        .freed_bytes = scene->pool_pending * MIB};
-    evidence->stream_count = scene->pool_pending ? 1 : 0;
+    evidence->streams[0] = (struct gos_stream_evidence){
+        .stream = 0x51, .running = !scene->pending_done, .asked = true, .freed_bytes = freed * MIB};
+    evidence->stream_count = freed ? 1 : 0;
     evidence->devices[0].graph_reserved_bytes = scene->graph_idle * MIB;
 }
 
@@ -261,7 +262,9 @@ static void add_request(const struct scene *scene, struct gos_evidence *evidence
     bool host = scene->kind == GOS_KIND_HOST || scene->kind == GOS_KIND_ADDRESS;
     evidence->request =
         (struct gos_request){.api = scene->unsized ? "cuLaunchKernel" : "cudaMalloc",
-                             .entry = scene->makes_context ? "cuCtxCreate_v4" : "cuMemAlloc_v2",
+                             .entry = scene->makes_context ? "cuCtxCreate_v4"
+                                      : scene->unsized     ? "cuLaunchKernel"
+                                                           : "cuMemAlloc_v2",
                              .kind = scene->kind,
                              .bytes_known = !scene->unsized,
                              .bytes = scene->ask,

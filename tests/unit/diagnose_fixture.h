@@ -86,6 +86,8 @@ struct scene {
     uint64_t pool_idle;     /* default pool */
     uint64_t pool_pending;  /* default pool, freed on a stream */
     bool pending_done;      /* the stream has finished, but nobody waited */
+    uint64_t pending_seen;  /* freed on a stream, but the host has seen it: back long ago */
+    uint64_t pool_stale;    /* freed by cuMemFree: the default pool's count has it still */
     bool pool_silent;       /* the driver does not tell its attributes */
     uint64_t pool2_idle;    /* in a second pool that has nothing live */
     uint64_t pool2_foreign; /* in use there, though not on our books */

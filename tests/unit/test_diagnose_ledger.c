@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/diagnose/pool_sum.h"
 #include "diagnose_fixture.h"
 
 #define WILD_ROUNDS 40000
@@ -487,6 +488,31 @@ static void overshoot_is_a_negative_residual(void **state)
     gos_scratch_release(&evidence.scratch);
 }
 
+/* The driver's count keeps what cuMemFree freed, for good. */
+static void count_that_sticks_is_not_believed_over_our_books(void **state)
+{
+    (void)state;
+    for (int is_seen = 0; is_seen < 2; is_seen++) {
+        static struct gos_evidence evidence;
+        struct gos_ledger ledger;
+        struct gos_pool_sum sum;
+        struct scene scene = {.pool_live = 3000, .pool_idle = is_seen ? 2000 : 0};
+        scene_evidence(&scene, &evidence);
+        evidence.pools[0].used_bytes += 2000 * MIB;
+        evidence.pools[0].used_sticks = is_seen; /* else by what cannot be: more than reserved */
+        gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+        assert_adds_up(&ledger);
+        assert_int_equal(line_mib(&ledger, GOS_LEDGER_LIVE_POOL), 3000);
+        assert_int_equal(line_mib(&ledger, GOS_LEDGER_POOL_IDLE), scene.pool_idle);
+        assert_int_equal(line_mib(&ledger, GOS_LEDGER_CONTEXT), 512);
+        assert_false(ledger.clamped);
+        gos_pool_sum_make(&evidence, &evidence.devices[0], &sum);
+        assert_true(sum.complete);
+        assert_int_equal(sum.surely_unpinned_bytes, 0);
+        gos_scratch_release(&evidence.scratch);
+    }
+}
+
 /* Whether "used" still counts freed memory is the driver's affair. */
 static void pending_is_the_same_in_both_readings_of_used(void **state)
 {
@@ -583,6 +609,7 @@ int main(void)
         cmocka_unit_test(slice_of_a_card_is_counted_by_the_driver),
         cmocka_unit_test(managed_memory_that_is_not_resident_is_cut),
         cmocka_unit_test(overshoot_is_a_negative_residual),
+        cmocka_unit_test(count_that_sticks_is_not_believed_over_our_books),
         cmocka_unit_test(pending_is_the_same_in_both_readings_of_used),
         cmocka_unit_test(silent_pools_are_counted_by_our_books),
         cmocka_unit_test(imported_pools_are_on_the_exporters_account),

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/diagnose/revise.h"
 #include "diagnose_fixture.h"
 
 #define ROUNDS 20000
@@ -60,6 +61,8 @@ static void make_world(uint64_t *seed, struct scene *scene)
         scene->held = scene->pool2_foreign = 0;
     if (random_below(seed, 3) != 0)
         scene->hidden = scene->others = scene->children = 0;
+    scene->pool_stale = random_below(seed, 6) == 0 ? random_below(seed, 8192) : 0;
+    scene->pending_seen = random_below(seed, 6) == 0 ? random_below(seed, 8192) : 0;
     make_frameworks(seed, scene);
     scene->course = (enum course)random_below(seed, COURSE_TORCH + 1);
     scene->ask = (2 + (random_below(seed, 20000) & ~1ull)) * MIB;
@@ -201,16 +204,17 @@ static void check_ledgers(const struct gos_diagnosis *diagnosis, uint32_t count)
 
 static void show_world(const struct scene *scene)
 {
-    print_error("ask %llu of kind %d by %d; app %llu, torch %llu (unused %llu, pieces %llu, untold "
+    print_error("ask %llu of kind %d by %d; stale %llu, seen %llu, app %llu, torch %llu (unused "
+                "%llu, pieces %llu, untold "
                 "%llu), cupy %llu (unused %llu), held %llu, pieces %llu, pool %llu + %llu + %llu, "
                 "second %llu + %llu, graphs %llu, others %llu, children %llu, hidden %llu, managed "
                 "%llu, limit %llu; free %llu, view %d\n",
-                MIBS(ask) / MIB, scene->kind, scene->by, MIBS(app), MIBS(torch), MIBS(torch_unused),
-                MIBS(torch_pieces), MIBS(torch_untold), MIBS(cupy), MIBS(cupy_unused), MIBS(held),
-                MIBS(pieces), MIBS(pool_live), MIBS(pool_idle), MIBS(pool_pending),
-                MIBS(pool2_idle), MIBS(pool2_foreign), MIBS(graph_idle), MIBS(others),
-                MIBS(children), MIBS(hidden), MIBS(managed), MIBS(limit),
-                (unsigned long long)scene_free(scene), scene->view);
+                MIBS(ask) / MIB, scene->kind, scene->by, MIBS(pool_stale), MIBS(pending_seen),
+                MIBS(app), MIBS(torch), MIBS(torch_unused), MIBS(torch_pieces), MIBS(torch_untold),
+                MIBS(cupy), MIBS(cupy_unused), MIBS(held), MIBS(pieces), MIBS(pool_live),
+                MIBS(pool_idle), MIBS(pool_pending), MIBS(pool2_idle), MIBS(pool2_foreign),
+                MIBS(graph_idle), MIBS(others), MIBS(children), MIBS(hidden), MIBS(managed),
+                MIBS(limit), (unsigned long long)scene_free(scene), scene->view);
 }
 
 static void check_verdict(const struct scene *scene, const struct gos_verdict *verdict)
@@ -224,6 +228,19 @@ static void check_verdict(const struct scene *scene, const struct gos_verdict *v
         return;
     show_world(scene);
     fail_msg("%s is not proven: %s", gos_verdict_code(verdict->code), verdict->summary);
+}
+
+/* What is left after remedies that brought nothing is proven no less. */
+static void check_left(const struct scene *scene, struct gos_evidence *evidence,
+                       struct gos_diagnosis *diagnosis)
+{
+    static const struct gos_step_record steps[] = {
+        {.step = "sync", .result = "no help", .is_whole = true},
+        {.step = "trim", .result = "no help", .is_whole = true},
+        {.step = "flush", .result = "no help", .asked = {"torch"}, .asked_count = 1},
+    };
+    gos_diagnose_revise(evidence, diagnosis, steps + scene->ask / MIB % 3, 1, false);
+    check_verdict(scene, &diagnosis->verdict);
 }
 
 /* beside: what the first device has while the second fails; NULL: there is one. */
@@ -240,6 +257,7 @@ static void check_world(const struct scene *scene, const struct scene *beside)
     check_ledgers(&diagnosis, beside ? 2 : 1);
     assert_int_equal(diagnosis.device, beside ? 1 : 0);
     check_verdict(scene, &diagnosis.verdict);
+    check_left(scene, &evidence, &diagnosis);
     gos_scratch_release(&evidence.scratch);
     gos_scratch_release(&other.scratch);
 }

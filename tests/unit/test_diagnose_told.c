@@ -1,4 +1,4 @@
-/* What a report at exit may still prove of a failure that was put off. */
+/* What evidence of another time, or with contradictions, may still prove. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,6 +81,50 @@ static void free_memory_of_the_exit_is_not_called_free_now(void **state)
     assert_false(verdict_advises(verdict, "Run the same again"));
 }
 
+static void late_word_of_a_framework_leaves_nothing_proven(void **state)
+{
+    (void)state;
+    static const struct scene neighbours = {
+        .by = SITE_NCCL, .torch = 1000, .torch_unused = 64, .others = 12000, .ask = 6 * GIB};
+    for (int is_late = 0; is_late < 2; is_late++) {
+        scene_evidence(&neighbours, &evidence);
+        evidence.frameworks[0].is_late = is_late;
+        gos_diagnose(&evidence, &diagnosis);
+        assert_int_equal(diagnosis.verdict.code, GOS_VERDICT_EXHAUSTED_BY_OTHERS);
+        assert_int_equal(diagnosis.verdict.confidence,
+                         is_late ? GOS_CONFIDENCE_LIKELY : GOS_CONFIDENCE_PROVEN);
+        assert_int_equal(verdict_says(&diagnosis.verdict, "torch was asked only when"), is_late);
+        if (!is_late)
+            gos_scratch_release(&evidence.scratch);
+    }
+}
+
+/* By NVML the process has less than what is live in it, or the device has less than its owners. */
+static void numbers_that_contradict_each_other_prove_nothing(void **state)
+{
+    (void)state;
+    static const struct scene scenes[] = {
+        {.by = SITE_APP, .app = 8000, .others = 7000, .ask = 8 * GIB},
+        {.by = SITE_APP, .app = 12000, .ask = 8 * GIB},
+        {.by = SITE_APP, .app = 4000, .pool_pending = 10000, .ask = 4 * GIB},
+        {.by = SITE_APP, .app = 4000, .pool2_idle = 10000, .ask = 4 * GIB},
+        {.by = SITE_NCCL, .torch = 15360, .torch_unused = 12288, .ask = GIB},
+    };
+    for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+        scene_evidence(&scenes[i], &evidence);
+        evidence.devices[0].own_bytes -= 2 * MIB; /* which the context's line makes up for */
+        gos_diagnose(&evidence, &diagnosis);
+        enum gos_verdict_code code = diagnosis.verdict.code;
+        assert_int_equal(diagnosis.verdict.confidence, GOS_CONFIDENCE_PROVEN);
+        evidence.devices[0].own_bytes -= GIB;
+        gos_diagnose(&evidence, &diagnosis);
+        assert_int_equal(diagnosis.verdict.code, code);
+        assert_int_equal(diagnosis.verdict.confidence, GOS_CONFIDENCE_LIKELY);
+        if (i + 1 < sizeof scenes / sizeof scenes[0])
+            gos_scratch_release(&evidence.scratch);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +133,8 @@ int main(void)
         cmocka_unit_test_teardown(host_of_the_exit_proves_nothing_whatever_the_memory_is_of, stop),
         cmocka_unit_test_teardown(size_that_is_none_stays_proven, stop),
         cmocka_unit_test_teardown(free_memory_of_the_exit_is_not_called_free_now, stop),
+        cmocka_unit_test_teardown(late_word_of_a_framework_leaves_nothing_proven, stop),
+        cmocka_unit_test_teardown(numbers_that_contradict_each_other_prove_nothing, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

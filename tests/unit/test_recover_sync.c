@@ -103,6 +103,7 @@ static bool run(struct gos_step_record *record)
     evidence.streams = &stream;
     evidence.stream_count = 1;
     diagnosis.evidence = &evidence;
+    diagnosis.verdict.pending_bytes = 1 << 19; /* the host has seen the rest */
     *record = (struct gos_step_record){.reason = ""};
     return gos_step_sync_run(&ladder, record);
 }
@@ -158,6 +159,7 @@ static void nothing_is_waited_for_where_all_of_it_would_be_too_little(void **sta
     assert_int_equal(events_alive, 0);
     assert_string_equal(record.result, "no help");
     assert_string_equal(record.reason, "what is still at work is too little to be waited for");
+    assert_false(record.is_whole);
     assert_false(ladder.sync_left_some);
 }
 
@@ -202,6 +204,8 @@ static void only_what_the_stream_has_now_is_waited_for(void **state)
     assert_int_equal(synchronized, 1);
     assert_int_equal(events_alive, 0);
     assert_false(is_pending());
+    assert_true(record.is_whole);
+    assert_int_equal(record.given_bytes, 1 << 19);
 }
 
 static void stream_that_does_not_get_there_is_left_in_time(void **state)
@@ -215,6 +219,8 @@ static void stream_that_does_not_get_there_is_left_in_time(void **state)
     assert_int_equal(synchronized, 0);
     assert_int_equal(events_alive, 0);
     assert_true(is_pending());
+    assert_false(record.is_whole);
+    assert_int_equal(record.given_bytes, 0);
 }
 
 static void refused_event_is_an_error_and_touches_no_stream(void **state)
@@ -251,6 +257,7 @@ static void captured_stream_is_not_handed_to_the_driver(void **state)
     gos_capture_ended(STREAM);
     assert_int_equal(records, 0);
     assert_string_equal(record.reason, "a stream was destroyed or captured meanwhile");
+    assert_false(record.is_whole);
 }
 
 static void *destroy_stream(void *unused)

@@ -38,6 +38,37 @@ static void pool_is_found_as_it_was_seen(void **state)
     assert_false(gos_pool_find(0, &found));
 }
 
+static void count_of_a_pool_sticks_for_good(void **state)
+{
+    struct gos_pool_info first = {.pool = 0x9000, .device = 7, .site = 5};
+    struct gos_pool_info found;
+
+    (void)state;
+    gos_pool_used_sticks(0x9000); /* of a pool that nobody knows */
+    assert_false(gos_pool_find(0x9000, &found));
+    gos_pool_seen(&first);
+    gos_pool_used_sticks(0x9000);
+    gos_pool_seen(&first);
+    assert_true(gos_pool_find(0x9000, &found));
+    assert_true(found.used_sticks);
+    assert_int_equal(found.device, 7);
+    assert_int_equal(found.site, 5);
+}
+
+/* All that the second look has is new, and nothing that the first one had is in it. */
+static void pool_that_is_only_found_to_be_more_is_stored_again(void **state)
+{
+    struct gos_pool_info first = {.pool = 0x9000, .device = 7};
+    struct gos_pool_info again = {.pool = 0x9000, .device = 7, .is_default = true};
+    struct gos_pool_info found;
+
+    (void)state;
+    gos_pool_seen(&first);
+    gos_pool_seen(&again);
+    assert_true(gos_pool_find(0x9000, &found));
+    assert_true(found.is_default);
+}
+
 static void pool_seen_again_keeps_what_is_known_and_learns_the_rest(void **state)
 {
     struct gos_pool_info first = {.pool = 0x9000, .device = 7, .site = 5};
@@ -210,6 +241,37 @@ static void end_of_an_unseen_capture_counts_nothing_down(void **state)
     assert_int_equal(gos_capture_count(), 0);
 }
 
+static void capture_knows_its_line_until_it_ends(void **state)
+{
+    (void)state;
+    assert_int_equal(gos_capture_find(0x5000).began_wall_ns, 0);
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_begun_at(0x5000, 7);
+    gos_capture_began(0x6000, 0xc0);
+    gos_capture_begun_at(0x6000, 8);
+    assert_int_equal(gos_capture_find(0x5000).site, 7);
+    assert_int_not_equal(gos_capture_find(0x5000).began_wall_ns, 0);
+    assert_int_equal(gos_capture_find(0x9000).stream, 0x6000); /* another stream's: the newest */
+    gos_capture_ended(0x6000);
+    assert_int_equal(gos_capture_find(0x9000).site, 7);
+    gos_capture_ended(0x5000);
+    gos_capture_began(0x5000, 0xc0);
+    assert_int_equal(gos_capture_find(0x5000).site, 0); /* of the next one it is not known yet */
+    gos_capture_ended(0x5000);
+}
+
+static void refused_beginning_does_not_take_over_the_line(void **state)
+{
+    (void)state;
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_begun_at(0x5000, 7);
+    gos_capture_began(0x5000, 0xc0);
+    gos_capture_begun_at(0x5000, 8);
+    gos_capture_ended(0x5000);
+    assert_int_equal(gos_capture_find(0x5000).site, 7);
+    gos_capture_ended(0x5000);
+}
+
 static void captures_end_with_their_context(void **state)
 {
     (void)state;
@@ -345,6 +407,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(pool_is_found_as_it_was_seen),
         TEST(pool_seen_again_keeps_what_is_known_and_learns_the_rest),
+        TEST(count_of_a_pool_sticks_for_good),
+        TEST(pool_that_is_only_found_to_be_more_is_stored_again),
         TEST(pool_of_managed_memory_is_known_but_not_listed),
         TEST(destroyed_pool_is_unknown_and_its_place_is_used_again),
         TEST(pool_too_many_is_refused_and_counted),
@@ -356,6 +420,8 @@ int main(void)
         TEST(capture_that_is_refused_leaves_the_one_that_goes_on),
         TEST(two_threads_capture_the_same_number),
         TEST(end_of_an_unseen_capture_counts_nothing_down),
+        TEST(capture_knows_its_line_until_it_ends),
+        TEST(refused_beginning_does_not_take_over_the_line),
         TEST(captures_end_with_their_context),
         TEST(captures_too_many_are_still_counted),
         TEST(equal_homes_have_one_number),
