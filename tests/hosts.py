@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import stat
 import subprocess
@@ -97,10 +98,61 @@ class Report:
             assert self.code != "pending-free", steps
 
 
+def show(path, *words):
+    command = emulated([str(BUILD / "gpuoomshim"), "show", str(path), *words], {})
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+
+
+def shown(path, *words):
+    """What the command says of a report or a draft."""
+    done = show(path, *words)
+    assert done.returncode == 0, (path, done.stderr)
+    return done.stdout
+
+
+class Draft(Report):
+    """A failure that no report says yet, as the command reads it."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.json = json.loads(shown(path, "--json", ""))
+        self.text = shown(path)
+
+
+def says_something(draft):
+    """After a hard end one may lie there whose failure was told or survived."""
+    done = show(draft)
+    return done.returncode == 0 or "says nothing any more" not in done.stderr
+
+
+REPORT_NAME = re.compile(r"gpuoomshim\..+\.(?P<pid>\d+)\.(?P<number>\d+)\.json")
+
+
+def left_in(folder):
+    """Reports and drafts of failures, in the order in which these happened.
+
+    Of the reports of one process that is the order of their numbers.
+    """
+    paths = [path for path in pathlib.Path(folder).iterdir() if not path.is_symlink()]
+    reports = [Report(path) for path in paths if REPORT_NAME.fullmatch(path.name)]
+    drafts = [Draft(path) for path in paths if path.suffix == ".draft" and says_something(path)]
+    left = [one for one in (*reports, *drafts) if one.json["kind"] == "failure"]
+    left.sort(key=lambda one: one.json["request"]["wall_ns"])
+    numbers = {}
+    for one in left:
+        one.check()
+        name = REPORT_NAME.fullmatch(one.path.name)
+        if name:
+            numbers.setdefault(name["pid"], []).append(int(name["number"]))
+    assert all(found == sorted(found) for found in numbers.values()), numbers
+    return left
+
+
 class Run:
     """What a host said and left."""
 
     def __init__(self, process, folder):
+        self.folder = folder
         self.code = process.returncode
         self.stdout = process.stdout
         self.stderr = process.stderr
@@ -114,6 +166,21 @@ class Run:
     def report(self):
         assert len(self.reports) == 1, (self.files, self.stderr)
         return self.reports[0]
+
+    @property
+    def left(self):
+        return left_in(self.folder)
+
+    @property
+    def last(self):
+        """The last failure, whether it is in a report or in a draft."""
+        left = self.left
+        assert left, (self.files, self.stderr)
+        return left[-1]
+
+    @property
+    def drafts(self):
+        return [name for name in self.files if name.endswith(".draft")]
 
     @property
     def lines_of_shim(self):

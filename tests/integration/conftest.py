@@ -38,3 +38,16 @@ def program(request):
 @pytest.fixture(scope="session")
 def python():
     return sys.executable
+
+
+@pytest.fixture
+def ends_alike(host):
+    """As same, for hosts that end otherwise than by 0."""
+    def run(*command, **options):
+        bare = host(*command, preload=False, **options)
+        assert bare.files == []
+        shimmed = host(*command, **options)
+        assert (shimmed.code, shimmed.stdout) == (bare.code, bare.stdout), shimmed.stderr
+        return shimmed
+
+    return run

@@ -31,8 +31,8 @@ def test_what_the_caller_survives_is_reported_if_asked_for(same, program, situat
 
 def test_who_fails_for_good_after_all_leaves_one_report_of_it(same, program):
     run = same(program("retries"), "gives_up", env={"GPUOOMSHIM_REPORT_ON": "all"})
-    assert [report.outcome for report in run.reports] == \
-        ["recovered-by-caller", "recovered-by-caller", "failed"]
+    assert (run.last.outcome, run.last.json["request"]["bytes"]) == ("failed", 6144 * MIB)
+    assert [report.outcome for report in run.reports].count("failed") == 1
 
 
 def test_who_asks_for_less_and_less_is_left_alone_the_next_time(same, program):
@@ -41,25 +41,21 @@ def test_who_asks_for_less_and_less_is_left_alone_the_next_time(same, program):
     assert len(run.lines_of_shim) == 1
 
 
-def test_who_then_fails_for_good_is_told_when_the_process_ends(same, program):
+def test_who_then_fails_for_good_is_told(same, program):
     run = same(program("retries"), "gives_up")
-    first, last = run.reports
-    assert first.outcome == "recovered-by-caller"
-    assert last.outcome == "failed"
-    assert last.json["request"]["bytes"] == 6144 * MIB
-    assert last.json["request"]["caller_retries"]
+    assert run.last.outcome == "failed" and run.drafts == []
+    assert run.last.json["request"]["bytes"] == 6144 * MIB
 
 
-def test_each_thread_that_failed_for_good_is_told(same, program):
+def test_threads_that_failed_for_good_at_one_line_are_one_report_of_the_last(same, program):
     run = same(program("retries"), "threads")
-    failed = [report for report in run.reports if report.outcome == "failed"]
-    assert len(failed) == 4
-    assert len({report.json["request"]["tid"] for report in failed}) == 4
+    (failed,) = [report for report in run.reports if report.outcome == "failed"]
+    assert run.last.path == failed.path
 
 
-def test_without_native_stacks_nothing_is_learned(same, program):
+def test_without_native_stacks_one_thread_is_one_place(same, program):
     run = same(program("retries"), "same", env={"GPUOOMSHIM_STACK": "python"})
-    assert [report.outcome for report in run.reports] == ["recovered-by-caller"] * 3
+    assert run.report.outcome == "recovered-by-caller"
 
 
 def test_who_goes_on_and_fails_again_is_helped_and_told_again(host):
@@ -74,11 +70,9 @@ def test_who_goes_on_and_fails_again_is_helped_and_told_again(host):
 
 
 def test_real_failure_takes_the_place_of_survived_ones_where_there_is_no_more_room(same, program):
-    run = same(program("retries"), "gives_up",
-               env={"GPUOOMSHIM_STACK": "python", "GPUOOMSHIM_REPORT_MAX": "2"})
-    assert [report.outcome for report in run.reports] == ["recovered-by-caller", "failed"]
-    lines = [line for line in run.lines_of_shim if "Report: " in line]
-    assert len(lines) == 3 and lines[2].split()[-1] == lines[1].split()[-1]
+    run = same(program("retries"), "gives_up", env={"GPUOOMSHIM_REPORT_MAX": "1"})
+    assert run.report.outcome == "failed"
+    assert run.report.json["request"]["bytes"] == 6144 * MIB
 
 
 def test_place_in_python_is_left_alone_the_next_time(same, python):

@@ -1,10 +1,11 @@
 # Small hosts, one situation each.  Every driver host is built three times, once
 # for each way to reach the driver; runtime hosts link cudart.
 
-driver_hosts := address_limit alloc_kinds asks_once capture_cached churn ends_jobs fail_together \
+driver_hosts := address_limit alloc_kinds asks asks_once capture_cached churn ends_jobs fail_together \
                 flush_callback forked gives_up growth leak pending_kinds recovery refused_answers refused_free \
                 rehearse_inject rehearse_limit retries scenario_3 scenario_4 scenario_5 scenario_6 \
-                scenario_8 segments server xla_shape
+                scenario_8 segments server threads_at_one_line xla_shape
+cxx_driver_hosts := batch_halved
 # Strange stacks: one way to reach the driver is enough.
 stack_hosts := stack_dlopen stack_embedded stack_guard stack_jit stack_loader_lock stack_million \
                stack_reopened stack_signal stack_stub_python stack_tags stack_threads starting_python
@@ -23,7 +24,8 @@ cuda_link_dir ?= $(BUILD)/sim
 cudart_link_dir ?= $(BUILD)/sim
 programs_dir := $(BUILD)/tests/programs
 
-programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(path))) \
+programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(path)) \
+                                         $(cxx_driver_hosts:%=$(programs_dir)/%.$(path))) \
             $(runtime_hosts:%=$(programs_dir)/%.runtime) $(programs_dir)/lookup $(programs_dir)/weak_names \
             $(stack_hosts:%=$(programs_dir)/%.linked) $(programs_dir)/stack_exceptions \
             $(programs_dir)/libstack_constructor.so $(programs_dir)/libstub_python.so \
@@ -34,6 +36,8 @@ programs := $(foreach path,$(load_paths),$(driver_hosts:%=$(programs_dir)/%.$(pa
 
 build_host = mkdir -p $(@D) && $(CC) $(host_flags) -MMD -MP -MF $@.d -MT $@ -O0 \
              -o $@ $< $(LDFLAGS)
+build_cxx_host = mkdir -p $(@D) && $(CXX) -std=c++17 $(cuda_flags) -Iinclude -Wall -Wextra -Wshadow \
+                 $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -MF $@.d -MT $@ -O1 -o $@ $< $(LDFLAGS)
 
 link_flags_linked := -L$(cuda_link_dir) -Wl,--allow-shlib-undefined -lcuda
 link_deps_linked := $(addprefix $(cuda_link_dir)/,$(if $(filter $(BUILD)/sim,$(cuda_link_dir)),libcuda.so.1) libcuda.so)
@@ -42,6 +46,9 @@ define driver_host_rule
 $(programs_dir)/%.$(1): tests/programs/%.c $(if $(filter linked,$(1)),| $(link_deps_linked))
 	$$(say) HOST $$@
 	$$(quiet)$$(build_host) $$(load_flag_$(1)) $$(link_flags_$(1)) -ldl -lpthread
+$(programs_dir)/%.$(1): tests/programs/%.cpp $(if $(filter linked,$(1)),| $(link_deps_linked))
+	$$(say) HOST $$@
+	$$(quiet)$$(build_cxx_host) $$(load_flag_$(1)) $$(link_flags_$(1)) -ldl -lpthread
 endef
 $(foreach path,$(load_paths),$(eval $(call driver_host_rule,$(path))))
 
@@ -133,12 +140,10 @@ $(programs_dir)/stack_dlopen.linked: LDFLAGS += -rdynamic
 
 $(programs_dir)/stack_exceptions: tests/programs/stack_exceptions.cpp | $(link_deps_linked)
 	$(say) HOST $@
-	$(quiet)mkdir -p $(@D) && $(CXX) -std=c++17 $(cuda_flags) -Wall -Wextra -Wshadow $(CPPFLAGS) \
-	    $(CFLAGS) $(SANITIZE) -O1 -o $@ $< $(LDFLAGS) $(link_flags_linked) -lpthread
+	$(quiet)$(build_cxx_host) $(link_flags_linked) -lpthread
 
 programs += $(programs_dir)/torch_words
 $(programs_dir)/torch_words: tests/programs/torch_words.cpp | $(cudart_link_dir)/libcudart.so.13
 	$(say) HOST $@
-	$(quiet)mkdir -p $(@D) && $(CXX) -std=c++17 $(cuda_flags) -Iinclude -Wall -Wextra -Wshadow \
-	    $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -MF $@.d -MT $@ -O0 -o $@ $< $(LDFLAGS) \
-	    -L$(cudart_link_dir) -l:libcudart.so.13 -Wl,--allow-shlib-undefined -ldl -lpthread
+	$(quiet)$(build_cxx_host) -L$(cudart_link_dir) -l:libcudart.so.13 -Wl,--allow-shlib-undefined -ldl \
+	    -lpthread

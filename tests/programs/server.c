@@ -38,6 +38,11 @@ static void large_request(const char *when, size_t bytes)
     fprintf(stderr, "shim: calls=%d\n", calls);
 }
 
+static const struct {
+    const char *when;
+    unsigned wait_us;
+} times[] = {{"while the cache is in use", 0}, {"at once", 0}, {"later", 2200000}};
+
 int main(void)
 {
     open_device();
@@ -46,10 +51,10 @@ int main(void)
     MUST(driver.mem_alloc(&cache, scaled(at_start, 12288)));
     if (gpuoomshim_register_flush)
         gpuoomshim_register_flush("server", give_back, NULL);
-    large_request("while the cache is in use", bytes);
-    is_idle = true;
-    large_request("at once", bytes);
-    usleep(2200000);
-    large_request("later", bytes);
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        usleep(times[i].wait_us);
+        large_request(times[i].when, bytes); /* all at one line: one place */
+        is_idle = true;
+    }
     return 0;
 }
