@@ -134,7 +134,7 @@ static void load_telling(struct gos_evidence *evidence, const json_t *from)
     const char *memory_of = gos_value_string(from, "memory_of");
 
     evidence->told_wall_ns = gos_value_number(from, "wall_ns", 0);
-    evidence->is_of_telling = memory_of && strcmp(memory_of, "exit") == 0;
+    evidence->is_of_earlier = memory_of && strcmp(memory_of, "earlier") == 0;
 }
 
 static void load_left_out(struct gos_document *document, const json_t *from)
@@ -249,7 +249,7 @@ static void load_facts(struct gos_loaded *loaded, const json_t *root)
     load_request(&evidence->request, json_object_get(root, "request"));
     load_need(&loaded->diagnosis, json_object_get(root, "request"));
     load_rehearsal(evidence, json_object_get(root, "rehearsal"));
-    load_telling(evidence, json_object_get(root, "told_at_exit"));
+    load_telling(evidence, json_object_get(root, "told_late"));
     load_steps(report, json_object_get(root, "recovery"));
     load_left_out(&loaded->document, json_object_get(root, "sites_left_out"));
     load_process(evidence, json_object_get(root, "process"));

@@ -24,10 +24,10 @@ static bool stands_on_memory(enum gos_verdict_code code)
     }
 }
 
-static bool is_of_exit(const struct gos_evidence *evidence, enum gos_verdict_code code)
+static bool is_of_another_moment(const struct gos_evidence *evidence, enum gos_verdict_code code)
 {
     return (evidence->told_wall_ns && stands_on_host(code)) ||
-           (evidence->is_of_telling && stands_on_memory(code));
+           (evidence->is_of_earlier && stands_on_memory(code));
 }
 
 static const char *late_framework(const struct gos_evidence *evidence, int device)
@@ -50,8 +50,8 @@ static const char *reason(struct gos_evidence *evidence, const struct gos_diagno
 {
     enum gos_verdict_code code = diagnosis->verdict.code;
 
-    if (is_of_exit(evidence, code))
-        return "This was seen when the process ended, not when the call failed.";
+    if (is_of_another_moment(evidence, code))
+        return "This was seen at another moment, not when the call failed.";
     if (!stands_on_memory(code) || diagnosis->device < 0)
         return NULL;
     const char *late = late_framework(evidence, diagnosis->device);

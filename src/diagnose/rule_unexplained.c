@@ -32,10 +32,10 @@ static void say_host(const struct gos_situation *s, struct gos_verdict *verdict)
 
 static const char *summary_of(const struct gos_situation *s)
 {
-    if (s->evidence->is_of_telling && s->asked_bytes)
+    if (s->evidence->is_of_earlier && s->asked_bytes)
         return gos_wording(s->evidence,
                            "%s failed for %s; what was free then is not known, for the device was "
-                           "looked at only when the process ended.",
+                           "looked at only at an earlier refusal.",
                            s->request->api, gos_situation_amount(s, s->asked_bytes));
     if (s->on_device && s->missing_bytes == 0 && s->asked_bytes)
         return gos_wording(s->evidence,
@@ -59,10 +59,10 @@ bool gos_rule_unexplained(const struct gos_situation *s, struct gos_verdict *ver
     say_host(s, verdict);
     if (s->diagnosis->mismatch_count > 0)
         gos_verdict_advise(verdict, s->diagnosis->mismatches[0].advice);
-    if (s->evidence->is_of_telling)
+    if (s->evidence->is_of_earlier)
         gos_verdict_advise(verdict, "Take a snapshot where memory is used most "
-                                    "(gpuoomshim_snapshot): the caller was expected to ask again, "
-                                    "so that nothing was looked at when it failed.");
+                                    "(gpuoomshim_snapshot): refusals came too fast to look at "
+                                    "each.");
     else
         gos_verdict_advise(verdict, "Run the same again: memory that other processes gave back in "
                                     "the meantime leaves no trace.");

@@ -322,7 +322,7 @@ struct gos_evidence {
      * after all; 0: at once.  Host, versions and environment are of that time.
      */
     uint64_t told_wall_ns;
-    bool is_of_telling;       /* and so is all the rest: what it shows is not what failed */
+    bool is_of_earlier; /* the memory is that of an earlier refusal: looking cost too much */
     uint64_t collected_in_ns; /* how long the taking took */
     char command[256];        /* the command line's first words */
     struct gos_capture_origin

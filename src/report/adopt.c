@@ -358,7 +358,7 @@ static void collect(struct search *search, int fd)
     char *buffer = gos_scratch_alloc(&search->scratch, LIST_BYTES);
     unsigned seen = 0;
 
-    while (buffer && seen < ENTRIES_MAX && !is_over(search)) {
+    while (buffer && seen < ENTRIES_MAX && (seen == 0 || !is_over(search))) {
         ssize_t bytes = gos_os.list(fd, buffer, LIST_BYTES);
         if (bytes <= 0)
             return;
@@ -381,7 +381,7 @@ static int search_in(struct search *search, const char *directory)
     if (search->names)
         collect(search, fd);
     (void)gos_os.close(fd);
-    for (unsigned i = 0; i < search->name_count && !is_over(search); i++)
+    for (unsigned i = 0; i < search->name_count && (i == 0 || !is_over(search)); i++)
         look_at(search, search->names[i]);
     return 0;
 }

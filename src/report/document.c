@@ -55,13 +55,13 @@ static void emit_telling(const struct gos_document *document, struct gos_emitter
 {
     const struct gos_evidence *evidence = document->report->diagnosis->evidence;
     if (evidence->told_wall_ns == 0) {
-        gos_emitter_null(emitter, GOS_FIELD("told_at_exit", NULL));
+        gos_emitter_null(emitter, GOS_FIELD("told_late", NULL));
         return;
     }
-    gos_emitter_object(emitter, "told_at_exit");
+    gos_emitter_object(emitter, "told_late");
     gos_emitter_time(emitter, GOS_FIELD("wall_ns", NULL), evidence->told_wall_ns);
     gos_emitter_string(emitter, GOS_FIELD("memory_of", NULL),
-                       evidence->is_of_telling ? "exit" : "failure");
+                       evidence->is_of_earlier ? "earlier" : "failure");
     gos_emitter_end(emitter);
 }
 

@@ -10,12 +10,12 @@ void gos_screen_told(struct gos_screen *screen, const struct gos_document *docum
 
     if (evidence->told_wall_ns == 0)
         return;
-    gos_text_put(&text, "at exit, ");
+    gos_text_put(&text, "later, ");
     gos_text_time_of_day(&text, evidence->told_wall_ns);
-    gos_text_put(&text, ", for a failure at ");
+    gos_text_put(&text, ", of a refusal at ");
     gos_text_time_of_day(&text, evidence->request.wall_ns);
-    gos_text_put(&text,
-                 evidence->is_of_telling ? "; memory as of the exit" : ": nothing answered it");
+    gos_text_put(&text, evidence->is_of_earlier ? "; memory as of an earlier one"
+                                                : ": nothing answered it");
     gos_screen_add(screen, importance, "written", buffer, 2);
 }
 

@@ -183,6 +183,7 @@ static bool look_into(struct gos_call *call, const struct gos_request *request, 
             gos_turn_pass();
         return false;
     }
+    failure->was_told = gos_kept_told_ns(gos_story_number()) != 0;
     gos_failure_inherit(failure, gos_kept_take(gos_story_number()));
     gos_diagnose(&failure->evidence, &failure->diagnosis);
     failure->holds_turn = has_turn;
@@ -198,7 +199,8 @@ static bool look_into(struct gos_call *call, const struct gos_request *request, 
 static void keep(struct gos_failure *failure, bool told)
 {
     uint32_t later = failure->later;
-    uint64_t ticket = gos_kept_put(gos_story_number(), failure, told);
+    struct gos_request request = failure->evidence.request;
+    uint64_t ticket = gos_kept_put(gos_story_number(), failure, &request, told);
 
     if (!ticket)
         return;
@@ -253,7 +255,7 @@ static bool first_failure(struct gos_call *call, CUresult result)
         return look_into(call, &request, has_turn, answer);
     call->shared = gos_turn_pass();
     if (!call->shared)
-        gos_kept_note(gos_story_number(), &request, true);
+        gos_kept_note(gos_story_number(), &request);
     return call->shared;
 }
 
@@ -337,7 +339,7 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
     } else {
         gos_failure_write(failure, GOS_OUTCOME_FAILED);
     }
-    if (recovered || !failure->is_quiet)
+    if (recovered || !(failure->is_quiet || failure->was_told))
         gos_notice(&failure->report, failure->ladder.substitute != 0);
     end_story(failure, recovered);
 }

@@ -135,10 +135,11 @@ static unsigned parts_again(const struct gos_failure *failure, const struct gos_
                : GOS_OBSERVE_MOMENT;
 }
 
-static void look_again(struct gos_failure *failure, const struct gos_request *request)
+static void look_again(struct gos_failure *failure, const struct gos_request *request,
+                       unsigned parts)
 {
     gos_observe_release(&failure->evidence);
-    look(failure, request, parts_again(failure, request));
+    look(failure, request, parts);
 }
 
 struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct gos_request *request)
@@ -147,9 +148,11 @@ struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct g
         failure = gos_failure_open(request, GOS_OBSERVE_MOMENT);
         if (!failure)
             return NULL;
-    } else if (!still_holds(&failure->evidence, request) && may_look(&failure->evidence, request) &&
-               gos_stack_has_room()) {
-        look_again(failure, request);
+    } else if (!still_holds(&failure->evidence, request)) {
+        if (may_look(&failure->evidence, request) && gos_stack_has_room())
+            look_again(failure, request, parts_again(failure, request));
+        else
+            failure->evidence.is_of_earlier = true;
     }
     failure->evidence.request = *request;
     failure->evidence.told_wall_ns = 0;
@@ -237,14 +240,16 @@ static struct gos_request describe(const struct gos_word *word)
 }
 
 /* The evidence is that of torch's last call of the driver, where there was one. */
-static struct gos_failure *take_or_open(const struct gos_request *request)
+static struct gos_failure *take_or_open(const struct gos_request *request, bool is_quiet)
 {
     struct gos_failure *failure = gos_kept_take(gos_story_number());
 
     if (!failure)
         return gos_failure_open(request, GOS_OBSERVE_ALL);
-    if (!still_holds(&failure->evidence, request))
-        look_again(failure, request);
+    if (failure->lacks_lasting && !is_quiet)
+        look_again(failure, request, GOS_OBSERVE_ALL);
+    else if (!still_holds(&failure->evidence, request))
+        look_again(failure, request, parts_again(failure, request));
     failure->evidence.request = *request;
     gos_frameworks_by_word(&failure->evidence);
     return failure;
@@ -252,7 +257,7 @@ static struct gos_failure *take_or_open(const struct gos_request *request)
 
 static void tell_word(const struct gos_request *request, bool is_quiet)
 {
-    struct gos_failure *failure = take_or_open(request);
+    struct gos_failure *failure = take_or_open(request, is_quiet);
 
     if (!failure)
         return;
@@ -264,7 +269,7 @@ static void tell_word(const struct gos_request *request, bool is_quiet)
         gos_failure_write(failure, GOS_OUTCOME_FAILED);
         gos_notice(&failure->report, false);
     }
-    uint64_t ticket = gos_kept_put(gos_story_number(), failure, !is_quiet);
+    uint64_t ticket = gos_kept_put(gos_story_number(), failure, request, !is_quiet);
     if (ticket)
         gos_kept_give_back(ticket);
 }
@@ -275,7 +280,7 @@ void gos_failure_word(const struct gos_word *word)
     enum gos_story_answer answer = gos_story_word(&request);
 
     if (answer == GOS_STORY_AGAIN)
-        gos_kept_note(gos_story_number(), &request, false);
+        gos_kept_note(gos_story_number(), &request);
     else
         tell_word(&request, answer == GOS_STORY_QUIET);
 }

@@ -21,6 +21,7 @@ struct gos_failure {
     uint32_t later;             /* frameworks to be asked when the call has returned */
     bool holds_turn;
     bool is_quiet;        /* its caller may survive it: a draft, and no line on stderr */
+    bool was_told;        /* a line on stderr has told of its place already */
     bool lacks_lasting;   /* evidence of a moment alone: host, versions, environment are missing */
     uint64_t thorough_ns; /* when everything was looked at last (monotonic); 0: never */
 };

@@ -6,20 +6,33 @@
 #include "../base/lock.h"
 #include "../base/options.h"
 #include "../base/os.h"
+#include "../base/thread.h"
 #include "failure.h"
 
 /* A failure holds a whole report's evidence, up to a few MiB, and a draft. */
 #define KEPT_MAX 8
 
-enum fate { FATE_OPEN, FATE_SURVIVED, FATE_RECOVERED };
+/* Of more threads that are refused at one place the newest are known. */
+#define WAITING_MAX 4
+
+/* Lines that are refused in turn are brought into their reports so often at the most. */
+#define SETTLE_NS 1000000000u
+
+/* OTHERS_WAIT: one thread has its answer, and the story is that of another again. */
+enum fate { FATE_OPEN, FATE_SURVIVED, FATE_RECOVERED, FATE_OTHERS_WAIT };
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_REPORT);
 static struct kept {
     uint64_t ticket; /* 0: free */
     uint64_t story;
-    struct gos_failure *failure;
-    uint32_t waiting_count; /* threads that have no answer yet */
-    enum fate fate;         /* what became of the story while it was lent */
+    struct gos_failure *failure; /* NULL while it is taken for a new one */
+    struct waiting {
+        uint32_t thread; /* gos_thread_index; 0: free */
+        struct gos_request request;
+    } waiting[WAITING_MAX]; /* threads without an answer yet, the newest first */
+    uint64_t told_ns;       /* 0: not told, or survived since */
+    uint64_t settled_ns;
+    enum fate fate; /* what became of the story while it was lent */
     bool is_lent;
     bool is_settled; /* its report says all that is known */
     bool was_told;
@@ -70,31 +83,62 @@ static struct kept *oldest_at_rest(void)
     return NULL;
 }
 
-static struct kept *unsettled(uint64_t story)
+static bool has_waiting(const struct kept *entry)
 {
-    for (size_t i = KEPT_MAX; i-- > 0;)
-        if (kept[i].ticket && !kept[i].is_lent && !kept[i].is_settled &&
-            (story == 0 || kept[i].story == story))
-            return &kept[i];
-    return NULL;
+    return entry->waiting[0].thread != 0;
+}
+
+static void remove_waiting(struct kept *entry, uint32_t thread)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < WAITING_MAX; i++)
+        if (entry->waiting[i].thread != thread)
+            entry->waiting[left++] = entry->waiting[i];
+    while (left < WAITING_MAX)
+        entry->waiting[left++].thread = 0;
+}
+
+static void add_waiting(struct kept *entry, const struct gos_request *request)
+{
+    remove_waiting(entry, gos_thread_index());
+    memmove(&entry->waiting[1], &entry->waiting[0],
+            sizeof entry->waiting - sizeof entry->waiting[0]);
+    entry->waiting[0] = (struct waiting){gos_thread_index(), *request};
 }
 
 /* --- what becomes of one that is lent to this thread ---------------------------------------- */
 
-static void settle(struct gos_failure *failure, bool was_told)
+/* What is known of to the user already, he need not be told on stderr again. */
+static void settle(const struct kept *entry)
 {
-    if (was_told)
-        gos_failure_update(failure);
+    if (entry->told_ns)
+        gos_failure_update(entry->failure);
     else
-        gos_failure_tell_late(failure);
+        gos_failure_tell_late(entry->failure);
 }
 
 static void mark_settled(uint64_t ticket)
 {
+    uint64_t now_ns = gos_os.monotonic_ns();
+
+    gos_lock_acquire(&lock);
+    struct kept *entry = with_ticket(ticket);
+    if (entry) {
+        if (!entry->told_ns)
+            entry->told_ns = now_ns;
+        entry->settled_ns = now_ns;
+        entry->is_settled = entry->was_told = true;
+    }
+    gos_lock_release(&lock);
+}
+
+static void mark(uint64_t ticket, bool is_settled)
+{
     gos_lock_acquire(&lock);
     struct kept *entry = with_ticket(ticket);
     if (entry)
-        entry->is_settled = entry->was_told = true;
+        entry->is_settled = is_settled;
     gos_lock_release(&lock);
 }
 
@@ -113,6 +157,10 @@ static void drop(uint64_t ticket)
  */
 static bool is_ended(const struct kept *entry, enum fate fate)
 {
+    if (fate == FATE_OTHERS_WAIT) {
+        gos_failure_note(entry->failure, &entry->waiting[0].request);
+        return false;
+    }
     if (fate == FATE_SURVIVED)
         gos_failure_survived(entry->failure, entry->was_told);
     else
@@ -131,6 +179,8 @@ void gos_kept_give_back(uint64_t ticket)
             lent = *entry;
             entry->fate = FATE_OPEN;
             entry->is_lent = lent.fate != FATE_OPEN;
+            if (lent.fate == FATE_SURVIVED)
+                entry->told_ns = 0;
         }
         gos_lock_release(&lock);
         if (lent.fate == FATE_OPEN)
@@ -139,7 +189,7 @@ void gos_kept_give_back(uint64_t ticket)
             drop(ticket);
             return;
         }
-        mark_settled(ticket);
+        mark(ticket, lent.fate != FATE_OTHERS_WAIT);
     }
 }
 
@@ -158,7 +208,7 @@ static bool make_room(void)
     if (!entry || !oldest.ticket)
         return entry != NULL;
     if (!oldest.is_settled)
-        settle(oldest.failure, oldest.was_told);
+        settle(&oldest);
     drop(oldest.ticket);
     return true;
 }
@@ -172,7 +222,8 @@ static bool is_kept(uint64_t story)
 }
 
 /* Lent to this thread; 0: another one works on it, or there is no room.  Without a failure: new. */
-static uint64_t lend_or_make(uint64_t story, bool is_new, struct gos_failure **failure)
+static uint64_t lend_or_make(uint64_t story, const struct gos_request *request,
+                             struct gos_failure **failure)
 {
     uint64_t ticket = 0;
     bool may_be_made = is_kept(story) || make_room();
@@ -184,7 +235,7 @@ static uint64_t lend_or_make(uint64_t story, bool is_new, struct gos_failure **f
     if (!entry && may_be_made && !kept[KEPT_MAX - 1].ticket)
         entry = push(story);
     if (entry)
-        entry->waiting_count += is_new;
+        add_waiting(entry, request);
     if (entry && !is_others) {
         entry->is_lent = true;
         ticket = entry->ticket;
@@ -205,10 +256,10 @@ static void set_failure(uint64_t ticket, struct gos_failure *failure)
     gos_lock_release(&lock);
 }
 
-void gos_kept_note(uint64_t story, const struct gos_request *request, bool is_new)
+void gos_kept_note(uint64_t story, const struct gos_request *request)
 {
     struct gos_failure *failure;
-    uint64_t ticket = lend_or_make(story, is_new, &failure);
+    uint64_t ticket = lend_or_make(story, request, &failure);
 
     if (!ticket)
         return;
@@ -226,8 +277,11 @@ struct gos_failure *gos_kept_take(uint64_t story)
 
     gos_lock_acquire(&lock);
     struct kept *entry = with_story(story);
-    if (entry && !entry->is_lent)
-        failure = remove_kept(entry);
+    if (entry && !entry->is_lent) {
+        failure = entry->failure;
+        entry->failure = NULL;
+        entry->is_lent = true;
+    }
     gos_lock_release(&lock);
     return failure;
 }
@@ -246,17 +300,32 @@ struct gos_failure *gos_kept_take_unsettled(bool (*is_it)(const struct gos_failu
     return failure;
 }
 
-uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure, bool told)
+/* With the lock; NULL: another thread's is there, or there is no room. */
+static struct kept *place_for(uint64_t story, bool has_room)
+{
+    struct kept *entry = with_story(story);
+
+    if (entry)
+        return entry->failure ? NULL : entry;
+    return has_room && !kept[KEPT_MAX - 1].ticket ? push(story) : NULL;
+}
+
+uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure,
+                      const struct gos_request *request, bool told)
 {
     uint64_t ticket = 0;
-    bool has_room = make_room();
+    uint64_t now_ns = gos_os.monotonic_ns();
+    bool has_room = is_kept(story) || make_room();
 
     gos_lock_acquire(&lock);
-    if (has_room && !kept[KEPT_MAX - 1].ticket && !with_story(story)) {
-        struct kept *entry = push(story);
+    struct kept *entry = place_for(story, has_room);
+    if (entry) {
         entry->failure = failure;
-        entry->was_told = entry->is_settled = told;
-        entry->waiting_count = 1;
+        entry->is_settled = told;
+        entry->was_told = entry->was_told || told;
+        entry->told_ns = told ? now_ns : entry->told_ns;
+        entry->settled_ns = told ? now_ns : entry->settled_ns;
+        add_waiting(entry, request);
         ticket = entry->ticket;
     }
     gos_lock_release(&lock);
@@ -286,17 +355,19 @@ struct gos_failure *gos_kept_borrow(uint64_t ticket)
     }
 }
 
-/* Others may still wait for an answer at the same place: then it is not over. */
+/* One that was taken and answered is gone; others may still wait for an answer at its place. */
 static void end(uint64_t story, enum fate fate)
 {
     uint64_t ticket = 0;
 
     gos_lock_acquire(&lock);
     struct kept *entry = with_story(story);
-    if (entry && entry->waiting_count > 0)
-        entry->waiting_count--;
-    if (entry && entry->waiting_count == 0) {
-        entry->fate = fate;
+    if (entry)
+        remove_waiting(entry, gos_thread_index());
+    if (entry && entry->is_lent && !entry->failure) {
+        remove_kept(entry);
+    } else if (entry) {
+        entry->fate = has_waiting(entry) ? FATE_OTHERS_WAIT : fate;
         ticket = entry->is_lent ? 0 : entry->ticket;
         entry->is_lent = true;
     }
@@ -315,33 +386,50 @@ void gos_kept_recovered(uint64_t story)
     end(story, FATE_RECOVERED);
 }
 
+/* With the lock: a report that was written a moment ago can wait, for the draft says the rest. */
+static bool is_due(const struct kept *entry, uint64_t story)
+{
+    if (!entry->ticket || entry->is_lent || entry->is_settled)
+        return false;
+    if (story == 0)
+        return true;
+    return entry->story == story &&
+           (!entry->was_told || gos_os.monotonic_ns() - entry->settled_ns >= SETTLE_NS);
+}
+
+static uint64_t lend_due(uint64_t story, struct kept *lent)
+{
+    uint64_t ticket = 0;
+
+    gos_lock_acquire(&lock);
+    for (size_t i = KEPT_MAX; i-- > 0 && !ticket;)
+        if (is_due(&kept[i], story)) {
+            *lent = kept[i];
+            kept[i].is_lent = true;
+            ticket = kept[i].ticket;
+        }
+    gos_lock_release(&lock);
+    return ticket;
+}
+
 void gos_kept_settle(uint64_t story)
 {
-    for (;;) {
-        struct kept lent = {.ticket = 0};
+    struct kept lent;
 
-        gos_lock_acquire(&lock);
-        struct kept *entry = unsettled(story);
-        if (entry) {
-            lent = *entry;
-            entry->is_lent = true;
-        }
-        gos_lock_release(&lock);
-        if (!lent.ticket)
-            return;
-        settle(lent.failure, lent.was_told);
+    while (lend_due(story, &lent)) {
+        settle(&lent);
         mark_settled(lent.ticket);
         gos_kept_give_back(lent.ticket);
     }
 }
 
-bool gos_kept_is_told(uint64_t story)
+uint64_t gos_kept_told_ns(uint64_t story)
 {
     gos_lock_acquire(&lock);
     const struct kept *entry = with_story(story);
-    bool is_told = entry && entry->was_told;
+    uint64_t told_ns = entry ? entry->told_ns : 0;
     gos_lock_release(&lock);
-    return is_told;
+    return told_ns;
 }
 
 void gos_kept_reset_after_fork(void)

@@ -25,14 +25,14 @@ struct gos_failure;
 
 /*
  * A refusal that is not told now goes into the draft of its story, with the
- * evidence of now as far as that is cheap.  is_new: the thread has begun to wait
- * for an answer with it.
+ * evidence of now as far as that is cheap; this thread waits for an answer to it.
  */
-void gos_kept_note(uint64_t story, const struct gos_request *request, bool is_new);
+void gos_kept_note(uint64_t story, const struct gos_request *request);
 
 /*
- * Takes the failure of that story for a new one that is told now and takes over
- * its report; NULL: there is none, or another thread works on it.
+ * Takes the failure of that story for a new one that takes over its report, and
+ * keeps its place for gos_kept_put or the story's end; NULL: there is none, or
+ * another thread works on it.
  */
 struct gos_failure *gos_kept_take(uint64_t story);
 
@@ -45,7 +45,8 @@ struct gos_failure *gos_kept_take_unsettled(bool (*is_it)(const struct gos_failu
  * report says all.  0: it was freed, for all places are lent.  Else the ticket
  * of the failure, which is still lent to the caller, who gives it back.
  */
-uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure, bool told);
+uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure,
+                      const struct gos_request *request, bool told);
 
 /* For the one with the ticket; NULL: it is gone.  Waits while it is lent to another. */
 struct gos_failure *gos_kept_borrow(uint64_t ticket);
@@ -55,11 +56,14 @@ void gos_kept_give_back(uint64_t ticket);
 void gos_kept_survived(uint64_t story);
 void gos_kept_recovered(uint64_t story);
 
-/* What no report says yet is brought into one; story 0: of all of them. */
+/*
+ * What no report says yet is brought into one: story 0, of all of them; else of
+ * that one, but no more than once a second.
+ */
 void gos_kept_settle(uint64_t story);
 
-/* Is a failure of that story kept that was told? */
-bool gos_kept_is_told(uint64_t story);
+/* When the story was told, if nothing has answered it since; else 0. */
+uint64_t gos_kept_told_ns(uint64_t story);
 
 void gos_kept_reset_after_fork(void);
 

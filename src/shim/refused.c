@@ -156,13 +156,15 @@ static void tell(struct gos_failure *failure, uint64_t origin)
     if (evidence->request.device < 0)
         find_device(evidence);
     if (!is_about_devices(evidence)) {
+        gos_kept_recovered(origin); /* nothing is kept in the place that was taken */
         gos_failure_free(failure);
         return;
     }
     gos_failure_complete(failure);
     gos_failure_write(failure, GOS_OUTCOME_FAILED);
     gos_notice(&failure->report, false);
-    uint64_t ticket = gos_kept_put(origin, failure, true);
+    struct gos_request request = evidence->request;
+    uint64_t ticket = gos_kept_put(origin, failure, &request, true);
     if (ticket)
         gos_kept_give_back(ticket);
 }
@@ -179,7 +181,7 @@ static bool may_look(void)
 static bool was_call_told(const struct gos_python_refusal *refusal)
 {
     return strcmp(refusal->words.framework, "jax") != 0 && gos_story_open &&
-           gos_kept_is_told(gos_story_number());
+           gos_kept_told_ns(gos_story_number());
 }
 
 /*
@@ -193,7 +195,7 @@ static void refused(const struct gos_python_refusal *refusal, bool is_end)
         return;
     gos_thread.depth++;
     struct gos_request request = describe(refusal);
-    if (is_end || !gos_kept_is_told(request.origin)) {
+    if (is_end || !gos_kept_told_ns(request.origin)) {
         remember(refusal->mark);
         struct gos_failure *failure = gather(refusal, &request);
         if (failure)

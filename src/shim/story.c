@@ -72,7 +72,8 @@ static void begin(const struct gos_request *request)
     story.refused_count = 0;
     story.same_size_count = 0;
     story.trusted = false;
-    story.told = false;
+    story.told_ns = gos_kept_told_ns(story.number);
+    story.told = story.told_ns && request->monotonic_ns - story.told_ns < RETRY_NS;
     story.made_up = false;
     gos_story_open = 1;
 }
@@ -156,11 +157,6 @@ static enum gos_story_answer decide(const struct gos_request *request, uint32_t 
     return story.trusted ? GOS_STORY_QUIET : GOS_STORY_SURFACES;
 }
 
-static bool is_first_of_story(void)
-{
-    return story.refused_count == 1;
-}
-
 enum gos_story_answer gos_story_refused(struct gos_request *request)
 {
     uint32_t known_attempts = gos_habit_attempts(request);
@@ -172,7 +168,7 @@ enum gos_story_answer gos_story_refused(struct gos_request *request)
     if (answer != GOS_STORY_PUT_OFF && answer != GOS_STORY_AGAIN)
         gos_story_told();
     else if (!story.told || !says_when(request)) /* else its word changes the report */
-        gos_kept_note(story.number, request, is_first_of_story());
+        gos_kept_note(story.number, request);
     return answer;
 }
 
@@ -209,7 +205,7 @@ enum gos_story_answer gos_story_word(struct gos_request *request)
     request->trials = gos_habit_count_word(story.number);
     request->caller_retries = story.survivable_count > 0;
     story.last = *request;
-    if (gos_kept_is_told(story.number))
+    if (gos_kept_told_ns(story.number))
         return GOS_STORY_AGAIN;
     return story.refused_count <= story.survivable_count ? GOS_STORY_QUIET : GOS_STORY_SURFACES;
 }
@@ -237,9 +233,10 @@ static bool says_nothing(enum gos_kind kind)
 }
 
 /*
- * Half of what was refused, at the same place or, while the story lasts, for the
- * same library from another line: callers that shrink their request settle in that range.  By
- * which call it comes does not matter; without a stack it can be anybody's.
+ * Half of what was refused, at the same place: callers that shrink their request
+ * settle in that range.  All of it, while the story lasts, for the same library
+ * from another line.  By which call it comes does not matter; without a stack it
+ * can be anybody's.
  */
 static bool is_answer(uint64_t bytes)
 {
@@ -255,7 +252,7 @@ static bool is_answer(uint64_t bytes)
     answer.requester_module = gos_site_requester_module(gos_site_get(answer.site));
     if (gos_origin_of(&answer) == story.last.origin)
         return true;
-    return answer.requester_module == story.last.requester_module &&
+    return bytes >= asked_bytes && answer.requester_module == story.last.requester_module &&
            gos_os.monotonic_ns() - story.last.monotonic_ns < STORY_NS;
 }
 

@@ -88,7 +88,7 @@ def test_other_lines_of_python_are_another_place(same, python):
     first, last = run.reports
     assert (first.outcome, last.outcome) == ("recovered-by-caller", "failed")
     assert not last.json["request"]["caller_retries"]
-    assert last.json["told_at_exit"] is None
+    assert last.json["told_late"] is None
 
 
 # torch's expandable segments are made piece by piece, and given up piece by piece.

@@ -466,7 +466,7 @@ static void crowded(struct shape *shape)
         shape->evidence.incomplete[i] = long_line;
     shape->evidence.incomplete_count = 32;
     shape->evidence.told_wall_ns = shape->evidence.wall_ns + 61000000000u;
-    shape->evidence.is_of_telling = true;
+    shape->evidence.is_of_earlier = true;
     shape->evidence.rank = 1023;
     shape->evidence.world = 1024;
     shape->evidence.pid = 4194304;

@@ -11,11 +11,11 @@
 static struct gos_evidence evidence;
 static struct gos_diagnosis diagnosis;
 
-static const struct gos_verdict *tell(const struct scene *scene, bool is_of_telling)
+static const struct gos_verdict *tell(const struct scene *scene, bool is_of_earlier)
 {
     scene_evidence(scene, &evidence);
     evidence.told_wall_ns = 1;
-    evidence.is_of_telling = is_of_telling;
+    evidence.is_of_earlier = is_of_earlier;
     gos_diagnose(&evidence, &diagnosis);
     return &diagnosis.verdict;
 }
@@ -38,13 +38,13 @@ static void memory_of_the_failure_proves(void **state)
     assert_int_equal(verdict->confidence, GOS_CONFIDENCE_PROVEN);
 }
 
-static void memory_of_the_exit_proves_nothing(void **state)
+static void memory_of_an_earlier_refusal_proves_nothing(void **state)
 {
     (void)state;
     const struct gos_verdict *verdict = tell(&full, true);
     assert_int_equal(verdict->code, GOS_VERDICT_EXHAUSTED_BY_PROCESS);
     assert_int_equal(verdict->confidence, GOS_CONFIDENCE_LIKELY);
-    assert_true(verdict_says(verdict, "when the process ended"));
+    assert_true(verdict_says(verdict, "at another moment"));
 }
 
 static void host_of_the_exit_proves_nothing_whatever_the_memory_is_of(void **state)
@@ -70,13 +70,13 @@ static void size_that_is_none_stays_proven(void **state)
     assert_int_equal(verdict->confidence, GOS_CONFIDENCE_PROVEN);
 }
 
-static void free_memory_of_the_exit_is_not_called_free_now(void **state)
+static void free_memory_of_an_earlier_refusal_is_not_called_free_now(void **state)
 {
     (void)state;
     static const struct scene empty = {.by = SITE_APP, .kind = GOS_KIND_DEVICE, .ask = 2 * GIB};
     const struct gos_verdict *verdict = tell(&empty, true);
     assert_int_equal(verdict->code, GOS_VERDICT_UNEXPLAINED);
-    assert_true(verdict_says(verdict, "looked at only when the process ended"));
+    assert_true(verdict_says(verdict, "looked at only at an earlier refusal"));
     assert_true(verdict_advises(verdict, "gpuoomshim_snapshot"));
     assert_false(verdict_advises(verdict, "Run the same again"));
 }
@@ -129,10 +129,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(memory_of_the_failure_proves, stop),
-        cmocka_unit_test_teardown(memory_of_the_exit_proves_nothing, stop),
+        cmocka_unit_test_teardown(memory_of_an_earlier_refusal_proves_nothing, stop),
         cmocka_unit_test_teardown(host_of_the_exit_proves_nothing_whatever_the_memory_is_of, stop),
         cmocka_unit_test_teardown(size_that_is_none_stays_proven, stop),
-        cmocka_unit_test_teardown(free_memory_of_the_exit_is_not_called_free_now, stop),
+        cmocka_unit_test_teardown(free_memory_of_an_earlier_refusal_is_not_called_free_now, stop),
         cmocka_unit_test_teardown(late_word_of_a_framework_leaves_nothing_proven, stop),
         cmocka_unit_test_teardown(numbers_that_contradict_each_other_prove_nothing, stop),
     };

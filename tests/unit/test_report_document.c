@@ -119,7 +119,7 @@ static void memory_that_nobody_shows_is_not_said_to_be_held_by_this_process(void
     shape_release(&shape);
 }
 
-static void failure_told_at_exit_says_when_it_failed(void **state)
+static void failure_told_late_says_when_it_failed(void **state)
 {
     (void)state;
     char screen[4096];
@@ -127,7 +127,7 @@ static void failure_told_at_exit_says_when_it_failed(void **state)
     shape.evidence.request.wall_ns = (uint64_t)1764471600 * 1000000000u; /* 03:00:00 */
     shape.evidence.told_wall_ns = shape.evidence.request.wall_ns + (uint64_t)754 * 1000000000u;
     first_screen(screen);
-    assert_non_null(strstr(screen, "written    at exit, 03:12:34, for a failure at 03:00:00"));
+    assert_non_null(strstr(screen, "written    later, 03:12:34, of a refusal at 03:00:00"));
     char *json = shape_emit(&shape.document, GOS_FORM_JSON, NULL);
     assert_non_null(strstr(json, "\"memory_of\": \"failure\""));
     free(json);
@@ -486,7 +486,7 @@ int main(void)
         cmocka_unit_test(first_screen_is_clean_for_a_terminal),
         cmocka_unit_test(first_screen_tells_what_why_who_and_what_to_do),
         cmocka_unit_test(memory_that_nobody_shows_is_not_said_to_be_held_by_this_process),
-        cmocka_unit_test(failure_told_at_exit_says_when_it_failed),
+        cmocka_unit_test(failure_told_late_says_when_it_failed),
         cmocka_unit_test(sites_that_would_read_the_same_are_told_apart),
         cmocka_unit_test(estimates_are_said_to_be_about),
         cmocka_unit_test(growth_is_a_table_of_lines_and_a_series_in_json),

@@ -15,6 +15,7 @@
 
 struct gos_failure {
     int noted_count;
+    uint64_t noted_bytes;
     int told_late_count;
     int updated_count;
     int survived_count;
@@ -27,10 +28,11 @@ static struct gos_failure *next_noted;
 
 struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct gos_request *request)
 {
-    (void)request;
     failure = failure ? failure : next_noted;
-    if (failure)
+    if (failure) {
         failure->noted_count++;
+        failure->noted_bytes = request->bytes;
+    }
     return failure;
 }
 
@@ -72,14 +74,16 @@ static int start(void **state)
     return 0;
 }
 
-static void note(uint64_t story, bool is_new)
+static void note(uint64_t story)
 {
-    gos_kept_note(story, &(struct gos_request){.api = "cuMemAlloc_v2"}, is_new);
+    gos_kept_note(story, &(struct gos_request){.api = "cuMemAlloc_v2", .bytes = story});
 }
+
+static const struct gos_request request = {.api = "cuMemAlloc_v2"};
 
 static uint64_t put(uint64_t story, struct gos_failure *failure, bool told)
 {
-    uint64_t ticket = gos_kept_put(story, failure, told);
+    uint64_t ticket = gos_kept_put(story, failure, &request, told);
 
     if (ticket)
         gos_kept_give_back(ticket);
@@ -89,8 +93,8 @@ static uint64_t put(uint64_t story, struct gos_failure *failure, bool told)
 static void what_was_put_off_and_answered_is_freed_without_a_report(void **state)
 {
     (void)state;
-    note(1, true);
-    note(1, false);
+    note(1);
+    note(1);
     assert_int_equal(failures[0].noted_count, 2);
     gos_kept_survived(1);
     assert_int_equal(failures[0].survived_count, 1);
@@ -102,14 +106,14 @@ static void what_was_put_off_and_answered_is_freed_without_a_report(void **state
 static void what_nothing_answered_is_told_once(void **state)
 {
     (void)state;
-    note(1, true);
+    note(1);
     gos_kept_settle(2);
     assert_int_equal(failures[0].told_late_count, 0);
     gos_kept_settle(1);
     gos_kept_settle(0);
     assert_int_equal(failures[0].told_late_count, 1);
     assert_int_equal(failures[0].updated_count, 0);
-    assert_true(gos_kept_is_told(1));
+    assert_true(gos_kept_told_ns(1) != 0);
 }
 
 static void later_refusals_of_a_told_story_change_its_report_once(void **state)
@@ -118,8 +122,8 @@ static void later_refusals_of_a_told_story_change_its_report_once(void **state)
     put(1, &failures[1], true);
     gos_kept_settle(0);
     assert_int_equal(failures[1].updated_count, 0);
-    note(1, false);
-    note(1, false);
+    note(1);
+    note(1);
     gos_kept_settle(0);
     gos_kept_settle(0);
     assert_int_equal(failures[1].updated_count, 1);
@@ -133,19 +137,45 @@ static void survived_story_that_was_told_stays_for_the_next_of_its_origin(void *
     gos_kept_survived(1);
     assert_int_equal(failures[1].survived_count, 1);
     assert_int_equal(failures[1].freed_count, 0);
+    assert_int_equal(gos_kept_told_ns(1), 0);
     assert_ptr_equal(gos_kept_take(1), &failures[1]);
     assert_null(gos_kept_take(1));
+}
+
+static void place_of_one_that_is_taken_is_kept_until_its_end(void **state)
+{
+    (void)state;
+    put(1, &failures[1], true);
+    assert_ptr_equal(gos_kept_take(1), &failures[1]);
+    note(1);
+    assert_int_equal(failures[0].noted_count, 0);
+    put(1, &failures[2], true);
+    assert_ptr_equal(gos_kept_take(1), &failures[2]);
+    gos_kept_recovered(1);
+    note(1);
+    assert_int_equal(failures[0].noted_count, 1);
+}
+
+static void *refuse_another(void *unused)
+{
+    (void)unused;
+    gos_kept_note(1, &(struct gos_request){.api = "cuMemAlloc_v2", .bytes = 7168});
+    return NULL;
 }
 
 static void answer_of_one_thread_is_not_that_of_another(void **state)
 {
     (void)state;
-    note(1, true);
-    note(1, true);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, refuse_another, NULL), 0);
+    pthread_join(thread, NULL);
+    note(1);
+    assert_int_equal(failures[0].noted_bytes, 1);
     gos_kept_survived(1);
     assert_int_equal(failures[0].survived_count, 0);
-    gos_kept_survived(1);
-    assert_int_equal(failures[0].survived_count, 1);
+    assert_int_equal(failures[0].noted_bytes, 7168); /* the draft is of the one that waits */
+    gos_kept_settle(0);
+    assert_int_equal(failures[0].told_late_count, 1);
 }
 
 static void survival_while_it_is_lent_is_told_when_it_comes_back(void **state)
@@ -162,11 +192,11 @@ static void survival_while_it_is_lent_is_told_when_it_comes_back(void **state)
 static void lent_one_is_not_noted_nor_taken_nor_settled(void **state)
 {
     (void)state;
-    note(1, true);
+    note(1);
     put(2, &failures[1], true);
     uint64_t ticket = put(3, &failures[2], false);
     assert_ptr_equal(gos_kept_borrow(ticket), &failures[2]);
-    note(3, false);
+    note(3);
     assert_int_equal(failures[2].noted_count, 0);
     assert_null(gos_kept_take(3));
     gos_kept_settle(3);
@@ -181,10 +211,10 @@ static void oldest_is_settled_before_it_makes_room(void **state)
     (void)state;
     for (uint64_t story = 1; story <= 8; story++) {
         next_noted = &failures[story];
-        note(story, true);
+        note(story);
     }
     next_noted = &failures[9];
-    note(9, true);
+    note(9);
     assert_int_equal(failures[1].told_late_count, 1);
     assert_int_equal(failures[1].freed_count, 1);
     for (int i = 2; i <= 9; i++)
@@ -196,7 +226,7 @@ static void lent_ones_are_never_pushed_out(void **state)
     (void)state;
     uint64_t tickets[10];
     for (uint64_t i = 0; i < 10; i++)
-        tickets[i] = gos_kept_put(i + 1, &failures[i], true);
+        tickets[i] = gos_kept_put(i + 1, &failures[i], &request, true);
     for (int i = 0; i < 8; i++)
         assert_int_equal(failures[i].freed_count, 0);
     assert_int_equal(tickets[8], 0);
@@ -210,7 +240,7 @@ static void without_memory_for_it_nothing_is_kept(void **state)
 {
     (void)state;
     next_noted = NULL;
-    note(1, true);
+    note(1);
     gos_kept_settle(0);
     assert_null(gos_kept_take(1));
 }
@@ -227,7 +257,7 @@ static void borrower_waits_for_the_one_that_has_it(void **state)
     (void)state;
     pthread_t thread;
     void *failure = NULL;
-    uint64_t ticket = gos_kept_put(1, &failures[1], true);
+    uint64_t ticket = gos_kept_put(1, &failures[1], &request, true);
     assert_int_equal(pthread_create(&thread, NULL, borrow_it, &ticket), 0);
     usleep(20000);
     gos_kept_give_back(ticket);
@@ -254,6 +284,7 @@ int main(void)
         TEST(what_nothing_answered_is_told_once),
         TEST(later_refusals_of_a_told_story_change_its_report_once),
         TEST(survived_story_that_was_told_stays_for_the_next_of_its_origin),
+        TEST(place_of_one_that_is_taken_is_kept_until_its_end),
         TEST(answer_of_one_thread_is_not_that_of_another),
         TEST(survival_while_it_is_lent_is_told_when_it_comes_back),
         TEST(lent_one_is_not_noted_nor_taken_nor_settled),

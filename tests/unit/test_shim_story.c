@@ -19,9 +19,10 @@
 static uint64_t now_ns;
 static bool word_comes;
 static bool is_torch;
+static bool is_same_library;  /* that asks, and that succeeds: no stack shows one here */
 static uint64_t answers_from; /* the origin of what succeeds */
 static int noted_count, survived_count, recovered_count, settled_count;
-static bool is_told;
+static uint64_t told_ns;
 
 static uint64_t tell_time(void)
 {
@@ -45,9 +46,9 @@ bool gos_origin_is_torch_allocator(const struct gos_request *request)
     return is_torch;
 }
 
-void gos_kept_note(uint64_t story, const struct gos_request *request, bool is_new)
+void gos_kept_note(uint64_t story, const struct gos_request *request)
 {
-    (void)story, (void)request, (void)is_new;
+    (void)story, (void)request;
     noted_count++;
 }
 
@@ -69,10 +70,10 @@ void gos_kept_settle(uint64_t story)
     settled_count++;
 }
 
-bool gos_kept_is_told(uint64_t story)
+uint64_t gos_kept_told_ns(uint64_t story)
 {
     (void)story;
-    return is_told;
+    return told_ns;
 }
 
 void gos_kept_reset_after_fork(void)
@@ -84,7 +85,8 @@ static int start(void **state)
     (void)state;
     gos_os.monotonic_ns = tell_time;
     now_ns = 1;
-    word_comes = is_torch = is_told = false;
+    word_comes = is_torch = is_same_library = false;
+    told_ns = 0;
     answers_from = HERE;
     noted_count = survived_count = recovered_count = settled_count = 0;
     gos_story_reset_after_fork();
@@ -99,7 +101,7 @@ static struct gos_request of(uint64_t origin, uint64_t bytes)
                                 .bytes_known = true,
                                 .bytes = bytes,
                                 .result = 2,
-                                .requester_module = (uint32_t)origin,
+                                .requester_module = is_same_library ? UINT32_MAX : (uint32_t)origin,
                                 .origin = origin,
                                 .monotonic_ns = now_ns};
 }
@@ -167,6 +169,28 @@ static void memory_of_another_library_is_no_answer(void **state)
     succeeds(1000);
     assert_int_equal(survived_count, 0);
     assert_int_equal(gos_story_open, 1);
+}
+
+static void all_of_it_from_another_line_is_an_answer_and_less_is_none(void **state)
+{
+    (void)state;
+    is_same_library = true;
+    refused(HERE, 1000);
+    answers_from = THERE;
+    succeeds(999);
+    assert_int_equal(survived_count, 0);
+    succeeds(1000);
+    assert_int_equal(survived_count, 1);
+}
+
+static void place_that_another_thread_was_told_of_is_told_for_this_one(void **state)
+{
+    (void)state;
+    now_ns = 10 * SECOND;
+    told_ns = 9 * SECOND;
+    assert_int_equal(refused(HERE, 1000), GOS_STORY_AGAIN);
+    told_ns = 7 * SECOND;
+    assert_int_equal(refused(THERE, 1000), GOS_STORY_SURFACES);
 }
 
 static void survived_place_is_helped_but_not_spoken_of(void **state)
@@ -301,7 +325,7 @@ static void word_does_not_take_up_a_call_of_before_the_last_one(void **state)
     word_comes = is_torch = true;
     piece_refused();
     gos_story_word(&first);
-    is_told = true;
+    told_ns = now_ns;
     assert_int_equal(gos_story_word(&second), GOS_STORY_AGAIN);
     assert_null(second.entry);
     assert_int_equal(second.trials, 1);
@@ -315,7 +339,7 @@ static void attempts_before_a_later_word_are_not_noted(void **state)
     word_comes = is_torch = true;
     refused(HERE, 1000);
     gos_story_word(&word);
-    is_told = true;
+    told_ns = now_ns;
     noted_count = 0;
     assert_int_equal(refused(HERE, 1000), GOS_STORY_AGAIN);
     assert_int_equal(noted_count, 0);
@@ -358,6 +382,8 @@ int main(void)
         TEST(without_a_stack_asking_for_more_is_another_story),
         TEST(half_of_it_at_the_same_place_is_an_answer_and_less_is_none),
         TEST(memory_of_another_library_is_no_answer),
+        TEST(all_of_it_from_another_line_is_an_answer_and_less_is_none),
+        TEST(place_that_another_thread_was_told_of_is_told_for_this_one),
         TEST(survived_place_is_helped_but_not_spoken_of),
         TEST(story_ends_some_time_after_it_was_told_however_often_it_is_refused),
         TEST(story_ends_sooner_when_its_caller_goes_on),
