@@ -162,7 +162,7 @@ static bool is_ended(const struct kept *entry, enum fate fate)
         return false;
     }
     if (fate == FATE_SURVIVED)
-        gos_failure_survived(entry->failure, entry->was_told);
+        gos_failure_survived(entry->failure, entry->told_ns != 0);
     else
         gos_failure_answered(entry->failure);
     return !entry->was_told || gos_options.report_on == GOS_REPORT_ON_ALL;
