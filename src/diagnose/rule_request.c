@@ -112,6 +112,13 @@ bool gos_rule_not_a_size(const struct gos_situation *s, struct gos_verdict *verd
     return true;
 }
 
+/* A few devices' worth is a batch that is too large rather than a slip of arithmetic. */
+static bool may_be_meant(const struct gos_situation *s)
+{
+    return s->asked_bytes / 8 <= gos_situation_total_bytes(s) &&
+           !shape_of(s->evidence, s->asked_bytes)[0];
+}
+
 bool gos_rule_larger_than_device(const struct gos_situation *s, struct gos_verdict *verdict)
 {
     if (!s->on_device || s->diagnosis->need.is_most ||
@@ -125,9 +132,13 @@ bool gos_rule_larger_than_device(const struct gos_situation *s, struct gos_verdi
         gos_wording_bytes(s->evidence, gos_situation_total_bytes(s)));
     say_number(s, verdict);
     say_earlier_error(s, verdict);
+    if (may_be_meant(s))
+        gos_verdict_advise(verdict, "Ask for less at once: a smaller batch, or parts of it one "
+                                    "after the other; or split it over several devices.");
     advise_arithmetic(s, verdict);
-    gos_verdict_advise(verdict, "If the size is meant, split the data over several devices or "
-                                "work on it in parts.");
+    if (!may_be_meant(s))
+        gos_verdict_advise(verdict, "If the size is meant, split the data over several devices or "
+                                    "work on it in parts.");
     return true;
 }
 

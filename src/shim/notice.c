@@ -54,9 +54,10 @@ static const char *what_happened(const struct gos_report *report, bool is_substi
                                            : "found no memory, then succeeded";
 }
 
+/* What cannot be meant is read best as it was computed. */
 static void put_size(struct gos_text *text, const struct gos_report *report)
 {
-    if (report->diagnosis->verdict.code == GOS_VERDICT_REQUEST_TOO_LARGE)
+    if (request_of(report)->bytes > INT64_MAX)
         gos_text_format(text, "0x%llx bytes", (unsigned long long)request_of(report)->bytes);
     else
         gos_text_bytes(text, request_of(report)->bytes);
