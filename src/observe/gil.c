@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "../base/os.h"
 #include "../track/python_interpreter.h"
 #include "python_api.h"
 
@@ -41,7 +42,9 @@ static bool is_free_threaded(void)
 
 static bool is_main(python py)
 {
-    return py->is_main_thread && py->is_main_thread() == 1;
+    if (py->is_main_thread)
+        return py->is_main_thread() == 1;
+    return gos_os.tid() == gos_os.pid(); /* before 3.8 */
 }
 
 /* Borrowed: what `threading` knows of this thread; NULL: it did not make it. */

@@ -155,6 +155,7 @@ struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct g
             failure->evidence.is_of_earlier = true;
     }
     failure->evidence.request = *request;
+    failure->evidence.rehearsed = gos_rehearsal_count();
     failure->evidence.told_wall_ns = 0;
     judge(failure);
     gos_failure_draft(failure);

@@ -73,7 +73,7 @@ def test_sequences_that_fit_have_the_same_answers_with_any_settings(host, tmp_pa
         assert host(*command, env={**SIMULATOR, **settings}).stdout == bare.stdout
         return
     run = compare(host, tmp_path, "resolver", 5001, min(COUNT, 60), "silicon", settings)
-    assert run.files == []
+    assert {report.code for report in run.reports} <= {"in-capture"}  # they capture, too
 
 
 @pytest.mark.skipif(bool(EMULATOR), reason="takes minutes in the emulator")

@@ -294,9 +294,10 @@ def test_ways_are_tried_in_order_and_each_says_why_not(situation):
 def test_kill_in_the_middle_of_a_step_leaves_a_readable_report(situation, words, call, env):
     run = situation(words, {**env, "GPUSIM_KILL": call})
     assert run.code == -signal.SIGKILL
-    assert run.report.outcome == "failed"
-    assert run.report.text.startswith("gpuoomshim")
-    assert not [name for name in run.files if not name.endswith((".txt", ".json"))]
+    (left,) = run.left
+    assert left.outcome == "failed"
+    assert left.text.startswith("gpuoomshim")
+    assert run.files == run.drafts and len(run.drafts) == 1
 
 
 # --- many at once ----------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def test_error_of_a_repeated_launch_is_not_the_hosts(same, program):
 
 def test_line_on_stderr_names_the_call_as_it_was_written(same, program):
     (line,) = same(program("scenario_4")).lines_of_shim
-    assert "cuMemAllocAsync of 8.00 GiB failed: exhausted-by-process" in line
+    assert "cuMemAllocAsync of 8.00 GiB was refused: exhausted-by-process" in line
 
 
 def test_child_of_a_fork_while_a_thread_was_in_the_loader_ends(same, program):
