@@ -183,12 +183,12 @@ static const char *pieces_words(const struct gos_situation *s,
 
 /*
  * How much of what is unused would do.  What fails with physical memory is one
- * piece of a segment: how large that was to be is not known, but that all
- * pieces made so far belong to it is likely.
+ * piece of a segment: unless torch's word says how large that was to be, it is not
+ * known, but that all pieces made so far belong to it is likely.
  */
 static uint64_t enough_bytes(const struct gos_situation *s, bool serving)
 {
-    if (!serving || s->request->kind != GOS_KIND_PHYSICAL)
+    if (!serving || s->request->kind != GOS_KIND_PHYSICAL || s->request->is_word)
         return s->missing_bytes;
     return gos_plus(s->asked_bytes, s->device->unmapped_physical_bytes);
 }

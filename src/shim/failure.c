@@ -196,7 +196,7 @@ static bool look_into(struct gos_call *call, const struct gos_request *request, 
     return climb(call, failure);
 }
 
-static void keep(struct gos_failure *failure, bool told)
+void gos_failure_keep(struct gos_failure *failure, bool told)
 {
     uint32_t later = failure->later;
     struct gos_request request = failure->evidence.request;
@@ -313,7 +313,7 @@ static void end_story(struct gos_failure *failure, bool recovered)
         gos_story_recovered();
         gos_failure_free(failure);
     } else {
-        keep(failure, !failure->is_quiet);
+        gos_failure_keep(failure, !failure->is_quiet);
     }
     if (holds_turn)
         gos_turn_end(&request, recovered);

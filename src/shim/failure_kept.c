@@ -270,9 +270,7 @@ static void tell_word(const struct gos_request *request, bool is_quiet)
         gos_failure_write(failure, GOS_OUTCOME_FAILED);
         gos_notice(&failure->report, false);
     }
-    uint64_t ticket = gos_kept_put(gos_story_number(), failure, request, !is_quiet);
-    if (ticket)
-        gos_kept_give_back(ticket);
+    gos_failure_keep(failure, !is_quiet);
 }
 
 void gos_failure_word(const struct gos_word *word)

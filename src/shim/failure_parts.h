@@ -32,6 +32,9 @@ struct gos_failure *gos_failure_open(const struct gos_request *request, unsigned
 /* Ask those frameworks that may be asked now; who is to be asked later goes into the failure. */
 void gos_failure_look_at_frameworks(struct gos_failure *failure);
 
+/* The call is over, the failure remains: to kept.h; who is to be asked later is asked now. */
+void gos_failure_keep(struct gos_failure *failure, bool told);
+
 /* The verdict as what was tried has left it. */
 void gos_failure_learn_from_steps(struct gos_failure *failure, bool recovered);
 

@@ -65,7 +65,8 @@ uint32_t gos_view_take(struct gos_evidence *evidence, const struct gos_report *r
     if (gos_options.framework_budget == 0)
         return 0;
     uint32_t who = gos_frameworks_askable(evidence, &inside);
-    if (gos_word_can_come())
+    /* Its own word says what torch holds; only its snapshot it has to be asked for. */
+    if (gos_word_can_come() && !gos_options.torch_snapshot)
         inside &= ~(uint32_t)GOS_FRAMEWORK_TORCH;
     if (gos_gil_is_held()) {
         tell_unasked(evidence, who);
