@@ -18,7 +18,7 @@
 /* Lines that are refused in turn are brought into their reports so often at the most. */
 #define SETTLE_NS 1000000000u
 
-/* OTHERS_WAIT: one thread has its answer, and the story is that of another again. */
+/* OTHERS_WAIT: the newest refusal without an answer is not the one that was put down. */
 enum fate { FATE_OPEN, FATE_SURVIVED, FATE_RECOVERED, FATE_OTHERS_WAIT };
 
 static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_REPORT);
@@ -158,6 +158,8 @@ static void drop(uint64_t ticket)
 static bool is_ended(const struct kept *entry, enum fate fate)
 {
     if (fate == FATE_OTHERS_WAIT) {
+        if (!has_waiting(entry))
+            return false;
         gos_failure_note(entry->failure, &entry->waiting[0].request);
         return false;
     }
@@ -236,6 +238,8 @@ static uint64_t lend_or_make(uint64_t story, const struct gos_request *request,
         entry = push(story);
     if (entry)
         add_waiting(entry, request);
+    if (is_others && entry->fate == FATE_OPEN)
+        entry->fate = FATE_OTHERS_WAIT; /* the one that has it puts this refusal down, too */
     if (entry && !is_others) {
         entry->is_lent = true;
         ticket = entry->ticket;

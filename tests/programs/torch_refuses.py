@@ -114,6 +114,7 @@ def halving():
 
 def trials_then_fatal():
     """Plans that want too much, each of which torch throws for and its caller survives."""
+    take(1)
     for mib in (20480, 19456, 18432, 1024, 20480, 1024, 19456, 1024, 17408):
         result = take(mib)[0]
     say("refused" if result else "had")

@@ -202,6 +202,7 @@ static void lent_one_is_not_noted_nor_taken_nor_settled(void **state)
     gos_kept_settle(3);
     assert_int_equal(failures[2].told_late_count, 0);
     gos_kept_give_back(ticket);
+    assert_int_equal(failures[2].noted_count, 1); /* by the one that had it */
     gos_kept_settle(3);
     assert_int_equal(failures[2].told_late_count, 1);
 }
