@@ -86,7 +86,7 @@ static int close_raw(int fd)
 
 static int status_raw(int fd, struct gos_file_status *status)
 {
-    struct stat found;
+    struct stat found = {0};
     int result = (int)call3(SYS_fstat, fd, (long)&found, 0);
 
     if (result == 0)

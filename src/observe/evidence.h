@@ -67,7 +67,7 @@ struct gos_request {
     uint64_t word_used_bytes;     /* in use of what the framework has, as it says itself */
     uint64_t word_reserved_bytes; /* what it has */
     uint32_t trials;              /* refusals of the same story before this one */
-    uint64_t origin; /* who asked, and from which line of the host's: a number; 0 unknown */
+    uint64_t origin;      /* who asked, and from which line of the host's: a number; 0 unknown */
     struct gos_need need; /* kind NONE */
 };
 
@@ -322,7 +322,7 @@ struct gos_evidence {
      * after all; 0: at once.  Host, versions and environment are of that time.
      */
     uint64_t told_wall_ns;
-    bool is_of_earlier; /* the memory is that of an earlier refusal: looking cost too much */
+    bool is_of_earlier;       /* the memory is that of an earlier refusal: looking cost too much */
     uint64_t collected_in_ns; /* how long the taking took */
     char command[256];        /* the command line's first words */
     struct gos_capture_origin

@@ -172,15 +172,16 @@ static int make_in(struct own *draft, const struct gos_file_name *name, uint64_t
     return result;
 }
 
-static int make_elsewhere(struct own *draft, struct gos_file_name *name, uint64_t bytes)
+static int make_elsewhere(struct own *draft, const struct gos_file_name *name, uint64_t bytes)
 {
     struct gos_scratch scratch = {0};
+    struct gos_file_name elsewhere = *name;
     char directory[GOS_PATH_BYTES];
 
     gos_files_fallback(directory, &scratch);
     gos_scratch_release(&scratch);
-    name->directory = directory;
-    return make_in(draft, name, bytes);
+    elsewhere.directory = directory;
+    return make_in(draft, &elsewhere, bytes);
 }
 
 static int make(struct own *draft, const struct gos_draft_words *words, unsigned index)
