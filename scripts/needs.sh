@@ -75,7 +75,7 @@ need_build() {
 find_python() {
     local build=$1 candidate
     shift
-    local imports="import $(echo "$*" | sed 's/ /, /g')"
+    local imports="import $(echo "$*" | sed 's/pytest-xdist/xdist/; s/ /, /g')"
     for candidate in "${PYTHON:-}" /usr/bin/python3 python3 "$build/venv/bin/python3"; do
         if [ -n "$candidate" ] && "$candidate" -c "$imports" >/dev/null 2>&1; then
             echo "$candidate"

@@ -121,7 +121,7 @@ if [ "${1:-}" != --no-install ]; then
     install_missing || { add 0 1 0; finish; }
 fi
 mkdir -p "$log"
-PYTHON=$(find_python "$BUILD" pytest jsonschema) || { echo "no python with pytest" >&2; add 0 1 0; finish; }
+PYTHON=$(find_python "$BUILD" pytest jsonschema pytest-xdist) || { echo "no python with pytest" >&2; add 0 1 0; finish; }
 export PYTHON
 
 echo "-- build"
