@@ -9,10 +9,17 @@ static const char *file_of(const struct gos_python_frame *frame)
     return frame->file && frame->file[0] ? frame->file : "?";
 }
 
+/* Files that a compiler of Python programs wrote: torch's Inductor, Triton. */
+static bool is_generated(const char *file)
+{
+    return strstr(file, "/torchinductor_") || strstr(file, "/.triton/");
+}
+
 bool gos_code_is_installed(const struct gos_python_frame *frame)
 {
     const char *file = file_of(frame);
-    return file[0] == '<' || strstr(file, PACKAGES) || strstr(file, "/lib/python3");
+    return file[0] == '<' || strstr(file, PACKAGES) || strstr(file, "/lib/python3") ||
+           is_generated(file);
 }
 
 static void put_frame(struct gos_text *text, const struct gos_python_frame *frame)

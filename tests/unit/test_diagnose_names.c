@@ -9,6 +9,7 @@
 
 #include "diagnose_fixture.h"
 
+#include "../../src/diagnose/code_place.h"
 #include "../../src/diagnose/holder.h"
 #include "../../src/diagnose/library.h"
 #include "../../src/diagnose/setting.h"
@@ -54,6 +55,26 @@ static void only_libraries_known_to_cache_are_said_to(void **state)
     assert_false(gos_library_caches(""));
     assert_true(gos_library_caches("rmm"));
     assert_false(gos_library_caches("nccl"));
+}
+
+static void files_that_a_compiler_wrote_are_not_the_programs_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        bool is_installed;
+    } rows[] = {
+        {"/tmp/torchinductor_root/n3/cn3riexrbrh7.py", true},
+        {"/home/me/.triton/cache/ab/kernel.py", true},
+        {"/home/me/train/torchinductor.py", false},
+        {"/x/site-packages/torch/nn/modules/linear.py", true},
+        {"<string>", true},
+        {"/home/me/train/model.py", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct gos_python_frame frame = {.file = rows[i].file};
+        assert_int_equal(gos_code_is_installed(&frame), rows[i].is_installed);
+    }
 }
 
 static void bridges_are_looked_through(void **state)
@@ -144,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_have_everyday_names),
         cmocka_unit_test(only_libraries_known_to_cache_are_said_to),
+        cmocka_unit_test(files_that_a_compiler_wrote_are_not_the_programs_own),
         cmocka_unit_test(bridges_are_looked_through),
         cmocka_unit_test(request_without_a_stack_is_named_by_its_module),
         cmocka_unit_test(site_is_named_by_the_programs_own_frame),
