@@ -18,6 +18,11 @@
  * failed is not known (a kernel's module, a stream, a context's parts).
  */
 #define GOS_DEVICE_FULL_BYTES (64ull << 20)
+/*
+ * Or less than this share of it: before a launch fails, the driver gives back
+ * what local memory it has, 0.4 GiB of 140 [H200].
+ */
+#define GOS_DEVICE_FULL_SHARE 256
 
 /* What a context may take [524 MiB on an H200, driver 580]. */
 #define GOS_CONTEXT_BYTES (640ull << 20)

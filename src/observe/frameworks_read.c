@@ -143,16 +143,29 @@ static bool read_row(const struct reader *reader, const char *line, const char *
            read_number(facts, end, "used", &row->used_bytes) && can_be(reader->evidence, row);
 }
 
+static struct gos_framework_evidence *find_row(const struct gos_evidence *evidence,
+                                               const char *name, uint32_t device)
+{
+    for (size_t i = 0; i < evidence->framework_count; i++)
+        if (evidence->frameworks[i].device == device &&
+            strcmp(evidence->frameworks[i].name, name) == 0)
+            return &evidence->frameworks[i];
+    return NULL;
+}
+
 static void add_row(const struct reader *reader, const char *line, const char *end)
 {
     struct gos_evidence *evidence = reader->evidence;
     struct gos_framework_evidence row = {0};
 
-    if (!read_row(reader, line, end, &row))
+    if (!read_row(reader, line, end, &row)) {
         gos_evidence_incomplete_format(evidence,
                                        "what %s says it holds (its numbers make no sense)",
                                        row.name ? row.name : "a framework");
-    else if (evidence->framework_count < ROWS_MAX)
+        return;
+    }
+    bool is_known = find_row(evidence, row.name, row.device); /* by its own word, of that moment */
+    if (!is_known && evidence->framework_count < ROWS_MAX)
         evidence->frameworks[evidence->framework_count++] = row;
 }
 
@@ -261,16 +274,6 @@ void gos_frameworks_read(struct gos_evidence *evidence, const char *answer, bool
         read_line(&reader, answer, answer + length);
         answer += length + (answer[length] == '\n');
     }
-}
-
-static struct gos_framework_evidence *find_row(const struct gos_evidence *evidence,
-                                               const char *name, uint32_t device)
-{
-    for (size_t i = 0; i < evidence->framework_count; i++)
-        if (evidence->frameworks[i].device == device &&
-            strcmp(evidence->frameworks[i].name, name) == 0)
-            return &evidence->frameworks[i];
-    return NULL;
 }
 
 void gos_frameworks_by_word(struct gos_evidence *evidence)

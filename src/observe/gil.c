@@ -2,7 +2,6 @@
 
 #include <stddef.h>
 
-#include "../base/os.h"
 #include "../track/python_interpreter.h"
 #include "python_api.h"
 
@@ -42,9 +41,7 @@ static bool is_free_threaded(void)
 
 static bool is_main(python py)
 {
-    if (py->is_main_thread)
-        return py->is_main_thread() == 1;
-    return gos_os.tid() == gos_os.pid(); /* before 3.8 */
+    return py->is_main_thread && py->is_main_thread() == 1;
 }
 
 /* Borrowed: what `threading` knows of this thread; NULL: it did not make it. */

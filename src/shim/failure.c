@@ -254,7 +254,7 @@ static bool first_failure(struct gos_call *call, CUresult result)
     if (!has_turn || !gos_turn_is_told(&request, call->shared))
         return look_into(call, &request, has_turn, answer);
     call->shared = gos_turn_pass();
-    if (!call->shared)
+    if (!call->shared && request.origin)
         gos_kept_note(gos_story_number(), &request);
     return call->shared;
 }

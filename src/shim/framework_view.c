@@ -19,7 +19,7 @@ static const char later_words[] =
     "what the framework that asked says it holds (it was inside its own allocator; it had not "
     "answered yet when this was written)";
 
-static _Atomic bool writing;
+static _Atomic bool awaited; /* an answer that is to go into a report */
 
 /* --- torch's own snapshot beside the report ------------------------------------------------- */
 
@@ -97,13 +97,12 @@ static void answered(const char *answer, void *arg)
     uint64_t ticket = (uintptr_t)arg;
 
     gos_thread.depth++;
-    atomic_store(&writing, true);
     struct gos_failure *failure = answer[0] ? gos_kept_borrow(ticket) : NULL;
     if (failure) {
         gos_failure_learn(failure, answer);
         gos_kept_give_back(ticket);
     }
-    atomic_store(&writing, false);
+    atomic_store(&awaited, false);
     gos_thread.depth--;
 }
 
@@ -113,9 +112,12 @@ void gos_view_take_later(const struct gos_evidence *evidence, const struct gos_r
     char buffer[PATH_BYTES];
     const char *path = later & GOS_FRAMEWORK_TORCH ? snapshot_path(report, buffer) : "";
 
-    if (gos_frameworks_start(evidence, later, path, answered, (void *)(uintptr_t)ticket) != 0)
-        gos_log(GOS_LOG_DEBUG, "the framework that asked is not asked what it holds: an earlier "
-                               "question has no answer yet, or there is no thread for it");
+    atomic_store(&awaited, true);
+    if (gos_frameworks_start(evidence, later, path, answered, (void *)(uintptr_t)ticket) == 0)
+        return;
+    atomic_store(&awaited, false);
+    gos_log(GOS_LOG_DEBUG, "the framework that asked is not asked what it holds: an earlier "
+                           "question has no answer yet, or there is no thread for it");
 }
 
 #define SETTLE_NS 200000000u
@@ -125,11 +127,11 @@ void gos_view_settle(void)
 {
     uint64_t deadline_ns = gos_os.monotonic_ns() + SETTLE_NS;
 
-    while (atomic_load(&writing) && gos_os.monotonic_ns() < deadline_ns)
+    while (atomic_load(&awaited) && gos_os.monotonic_ns() < deadline_ns)
         gos_os.sleep_ns(PAUSE_NS);
 }
 
 void gos_view_reset_after_fork(void)
 {
-    atomic_store(&writing, false);
+    atomic_store(&awaited, false);
 }

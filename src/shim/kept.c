@@ -32,7 +32,8 @@ static struct kept {
     } waiting[WAITING_MAX]; /* threads without an answer yet, the newest first */
     uint64_t told_ns;       /* 0: not told, or survived since */
     uint64_t settled_ns;
-    enum fate fate; /* what became of the story while it was lent */
+    uint64_t refused_ns; /* the last time */
+    enum fate fate;      /* what became of the story while it was lent */
     bool is_lent;
     bool is_settled; /* its report says all that is known */
     bool was_told;
@@ -101,6 +102,7 @@ static void remove_waiting(struct kept *entry, uint32_t thread)
 
 static void add_waiting(struct kept *entry, const struct gos_request *request)
 {
+    entry->refused_ns = request->monotonic_ns;
     remove_waiting(entry, gos_thread_index());
     memmove(&entry->waiting[1], &entry->waiting[0],
             sizeof entry->waiting - sizeof entry->waiting[0]);
@@ -398,29 +400,55 @@ static bool is_due(const struct kept *entry, uint64_t story)
     if (story == 0)
         return true;
     return entry->story == story &&
-           (!entry->was_told || gos_os.monotonic_ns() - entry->settled_ns >= SETTLE_NS);
+           (!entry->told_ns || gos_os.monotonic_ns() - entry->settled_ns >= SETTLE_NS);
 }
 
-static uint64_t lend_due(uint64_t story, struct kept *lent)
+/* What was refused first comes first, so that the newest report is about the last refusal. */
+static bool lend_due(uint64_t story, struct kept *lent)
 {
-    uint64_t ticket = 0;
+    struct kept *first = NULL;
 
     gos_lock_acquire(&lock);
-    for (size_t i = KEPT_MAX; i-- > 0 && !ticket;)
-        if (is_due(&kept[i], story)) {
-            *lent = kept[i];
-            kept[i].is_lent = true;
-            ticket = kept[i].ticket;
-        }
+    for (size_t i = 0; i < KEPT_MAX; i++)
+        if (is_due(&kept[i], story) && (!first || kept[i].refused_ns < first->refused_ns))
+            first = &kept[i];
+    if (first) {
+        *lent = *first;
+        first->is_lent = true;
+    }
     gos_lock_release(&lock);
-    return ticket;
+    return first != NULL;
+}
+
+/* Its report was written before one about an earlier refusal: then it is written anew. */
+static bool lend_overtaken(struct kept *lent)
+{
+    struct kept *last = NULL;
+    uint64_t settled_ns = 0;
+
+    gos_lock_acquire(&lock);
+    for (size_t i = 0; i < KEPT_MAX; i++) {
+        if (kept[i].ticket && kept[i].settled_ns > settled_ns)
+            settled_ns = kept[i].settled_ns;
+        if (kept[i].ticket && kept[i].told_ns && (!last || kept[i].refused_ns > last->refused_ns))
+            last = &kept[i];
+    }
+    bool is_overtaken = last && !last->is_lent && last->settled_ns < settled_ns;
+    if (is_overtaken) {
+        *lent = *last;
+        last->is_lent = true;
+    }
+    gos_lock_release(&lock);
+    return is_overtaken;
 }
 
 void gos_kept_settle(uint64_t story)
 {
     struct kept lent;
+    bool any = false;
 
-    while (lend_due(story, &lent)) {
+    while (lend_due(story, &lent) || (any && lend_overtaken(&lent))) {
+        any = true;
         settle(&lent);
         mark_settled(lent.ticket);
         gos_kept_give_back(lent.ticket);

@@ -106,8 +106,8 @@ uint64_t gos_origin_of(const struct gos_request *request)
     uint64_t origin = of_requester(request) ^ gos_table_mix((uint64_t)request->device + 2);
     uint64_t found = 0;
 
-    if (!site)
-        return 0;
+    if (!site || (request->requester_module == UINT32_MAX && site->python_count == 0))
+        return 0; /* nothing but the C library's frames is known: they are everybody's */
     if (site->python_count > 0)
         found = add_lines(origin, site, false);
     if (!found && site->python_count > 0)

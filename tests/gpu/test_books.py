@@ -22,4 +22,4 @@ def test_each_kind_of_memory_is_what_the_host_says(same, program, name, tmp_path
     run = same(program(name), tmp_path)
     books_agree(run)
     snapshots_agree(run, tmp_path)
-    assert run.files == []
+    assert {report.code for report in run.reports} <= {"in-capture"}  # one of them captures

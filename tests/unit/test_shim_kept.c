@@ -16,6 +16,7 @@
 struct gos_failure {
     int noted_count;
     uint64_t noted_bytes;
+    unsigned settled_at;
     int told_late_count;
     int updated_count;
     int survived_count;
@@ -36,13 +37,17 @@ struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct g
     return failure;
 }
 
+static unsigned settled_count;
+
 void gos_failure_tell_late(struct gos_failure *failure)
 {
+    failure->settled_at = ++settled_count;
     failure->told_late_count++;
 }
 
 void gos_failure_update(struct gos_failure *failure)
 {
+    failure->settled_at = ++settled_count;
     failure->updated_count++;
 }
 
@@ -101,6 +106,35 @@ static void what_was_put_off_and_answered_is_freed_without_a_report(void **state
     assert_int_equal(failures[0].freed_count, 1);
     gos_kept_settle(0);
     assert_int_equal(failures[0].told_late_count, 0);
+}
+
+static void note_at(uint64_t story, struct gos_failure *failure, uint64_t ns)
+{
+    next_noted = failure;
+    gos_kept_note(story, &(struct gos_request){.api = "cuMemAlloc_v2", .monotonic_ns = ns});
+}
+
+static void last_refusal_is_written_last(void **state)
+{
+    (void)state;
+    note_at(1, &failures[1], 300);
+    note_at(2, &failures[2], 100);
+    note_at(3, &failures[3], 200);
+    gos_kept_settle(0);
+    assert_true(failures[2].settled_at < failures[3].settled_at);
+    assert_true(failures[3].settled_at < failures[1].settled_at);
+}
+
+static void report_of_the_last_refusal_is_written_anew_after_an_earlier_one(void **state)
+{
+    (void)state;
+    static const struct gos_request last = {.api = "cuLaunchKernel", .monotonic_ns = 200};
+    note_at(1, &failures[1], 100);
+    gos_kept_give_back(gos_kept_put(2, &failures[2], &last, true));
+    gos_kept_settle(0);
+    assert_int_equal(failures[1].told_late_count, 1);
+    assert_int_equal(failures[2].updated_count, 1);
+    assert_true(failures[1].settled_at < failures[2].settled_at);
 }
 
 static void what_nothing_answered_is_told_once(void **state)
@@ -282,6 +316,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_was_put_off_and_answered_is_freed_without_a_report),
+        TEST(last_refusal_is_written_last),
+        TEST(report_of_the_last_refusal_is_written_anew_after_an_earlier_one),
         TEST(what_nothing_answered_is_told_once),
         TEST(later_refusals_of_a_told_story_change_its_report_once),
         TEST(survived_story_that_was_told_stays_for_the_next_of_its_origin),

@@ -38,23 +38,31 @@ static struct gos_request request_of(uint32_t requester, uint64_t bytes)
                                 .bytes = bytes,
                                 .result = 2,
                                 .requester_module = requester,
+                                .origin = requester,
                                 .monotonic_ns = now_ns};
 }
 
 /* On a thread of its own, for who failed before has another story. */
+static uint32_t first_requester;
 static void *tell_first(void *recovered)
 {
-    struct gos_request request = request_of(1, GIB);
+    struct gos_request request = request_of(first_requester, GIB);
     assert_true(gos_turn_take(false));
     gos_turn_end(&request, recovered != NULL);
     return NULL;
 }
 
-static void first_fails(void *recovered)
+static void first_fails_of(uint32_t requester, void *recovered)
 {
     pthread_t thread;
+    first_requester = requester;
     assert_int_equal(pthread_create(&thread, NULL, tell_first, recovered), 0);
     pthread_join(thread, NULL);
+}
+
+static void first_fails(void *recovered)
+{
+    first_fails_of(1, recovered);
 }
 
 static bool is_told(uint32_t requester, uint64_t bytes, uint64_t after_ns)
@@ -84,12 +92,15 @@ static void a_pause_ends_the_queue(void **state)
     assert_false(is_told(1, GIB, 110 * MS));
 }
 
-static void who_wants_less_has_a_story_of_his_own(void **state)
+static void sizes_of_one_line_are_one_story_and_without_a_line_less_is_another(void **state)
 {
     (void)state;
     first_fails(NULL);
-    assert_false(is_told(1, GIB - 1, MS));
+    assert_true(is_told(1, GIB - 1, MS));
     assert_true(is_told(1, GIB, MS));
+    first_fails_of(0, NULL);
+    assert_false(is_told(0, GIB - 1, MS));
+    assert_true(is_told(0, GIB, MS));
 }
 
 static void another_library_has_a_story_of_its_own_unless_memory_was_recovered(void **state)
@@ -107,7 +118,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_queue_of_failures_is_one_story, start),
         cmocka_unit_test_setup(a_pause_ends_the_queue, start),
-        cmocka_unit_test_setup(who_wants_less_has_a_story_of_his_own, start),
+        cmocka_unit_test_setup(sizes_of_one_line_are_one_story_and_without_a_line_less_is_another,
+                               start),
         cmocka_unit_test_setup(another_library_has_a_story_of_its_own_unless_memory_was_recovered,
                                start),
     };
