@@ -157,7 +157,7 @@ static void a_line_is_taken_back_when_it_was_seen_after_all(void **state)
     assert_string_equal(evidence.incomplete[1], "three");
 }
 
-static void more_rows_than_there_is_room_for_are_left_out(void **state)
+static void row_that_is_told_again_counts_once(void **state)
 {
     (void)state;
     static char answer[GOS_FRAMEWORKS_ANSWER_BYTES];
@@ -166,7 +166,7 @@ static void more_rows_than_there_is_room_for_are_left_out(void **state)
     for (size_t at = 0; at + sizeof row < sizeof answer; at += sizeof row - 1)
         memcpy(answer + at, row, sizeof row);
     read_into(&evidence, answer);
-    assert_int_equal(evidence.framework_count, 3 * GOS_DEVICE_MAX);
+    assert_int_equal(evidence.framework_count, 1);
     release(&evidence);
 }
 
@@ -211,7 +211,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_said_and_left_out),
         cmocka_unit_test(a_reason_is_passed_on),
         cmocka_unit_test(a_line_is_taken_back_when_it_was_seen_after_all),
-        cmocka_unit_test(more_rows_than_there_is_room_for_are_left_out),
+        cmocka_unit_test(row_that_is_told_again_counts_once),
         cmocka_unit_test(garbled_answers_give_nothing_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
