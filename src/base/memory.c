@@ -13,6 +13,9 @@
 #define SLAB_CHUNK_BYTES (16u << 10)
 #define SCRATCH_CHUNK_BYTES (256u << 10)
 
+/* Nothing touches it.  Evidence, stacks and both forms of a small report take half of that. */
+#define BALLAST_BYTES (4u << 20)
+
 /* Tables of up to 64 KiB come from size classes, powers of two from 64 bytes. */
 #define CLASS_FIRST_SHIFT 6
 #define CLASS_COUNT 11
@@ -20,6 +23,7 @@
 
 static struct gos_lock memory_lock = GOS_LOCK_INIT(GOS_RANK_MEMORY);
 static _Atomic uint64_t mapped_bytes;
+static void *_Atomic ballast;
 
 /* What is left of the newest region; slab chunks, small tables and the arena share it. */
 static char *region;
@@ -182,6 +186,30 @@ void gos_memory_free(void *memory, size_t bytes)
     gos_lock_release(&memory_lock);
 }
 
+/* --- ballast ------------------------------------------------------------------------------ */
+
+bool gos_memory_keep_ballast(void)
+{
+    void *none = NULL;
+    void *fresh;
+
+    if (atomic_load(&ballast))
+        return true;
+    fresh = gos_os.map(BALLAST_BYTES);
+    if (fresh && !atomic_compare_exchange_strong(&ballast, &none, fresh))
+        gos_os.unmap(fresh, BALLAST_BYTES);
+    return fresh != NULL;
+}
+
+bool gos_memory_drop_ballast(void)
+{
+    void *dropped = atomic_exchange(&ballast, NULL);
+
+    if (dropped)
+        gos_os.unmap(dropped, BALLAST_BYTES);
+    return dropped != NULL;
+}
+
 /* --- scratch ------------------------------------------------------------------------------ */
 
 struct gos_scratch_chunk {
@@ -194,6 +222,8 @@ static struct gos_scratch_chunk *map_chunk(size_t needed_bytes)
     size_t bytes = round_up(needed_bytes, SCRATCH_CHUNK_BYTES);
     struct gos_scratch_chunk *chunk = map(bytes);
 
+    if (!chunk && gos_memory_drop_ballast())
+        chunk = map(bytes);
     if (!chunk) {
         bytes = round_up(needed_bytes, PAGE_BYTES);
         chunk = map(bytes);

@@ -15,6 +15,7 @@
 #ifndef GOS_BASE_MEMORY_H
 #define GOS_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,6 +47,15 @@ char *gos_scratch_copy(struct gos_scratch *scratch, const char *text, size_t len
 void gos_scratch_release(struct gos_scratch *scratch);
 /* The same for what is in it, but its memory stays for the next use, in one piece. */
 void gos_scratch_rewind(struct gos_scratch *scratch);
+
+/*
+ * Address space that scratch memory may have where the system gives no more:
+ * a report is needed where its memory has run out.  False: it was used, and
+ * there is no room to have it again.
+ */
+bool gos_memory_keep_ballast(void);
+/* Give it to the system, and so to whoever asks next.  False: there is none. */
+bool gos_memory_drop_ballast(void);
 
 /* Variable-sized tables; zeroed; locked inside; the size must be given back. */
 void *gos_memory_alloc(size_t bytes);

@@ -126,6 +126,10 @@ void gos_host_observe(struct gos_evidence *evidence)
     host->locked_limit_bytes = read_limit(evidence, RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK");
     read_groups(evidence);
     read_maps(evidence);
+}
+
+void gos_host_name(struct gos_host_evidence *host)
+{
     if (gos_os.hostname(host->hostname, sizeof(host->hostname)) < 0)
         host->hostname[0] = '\0';
     host->hostname[sizeof(host->hostname) - 1] = '\0';

@@ -6,4 +6,7 @@
 
 void gos_host_observe(struct gos_evidence *evidence);
 
+/* The host's name alone, which is in the names of files; "" unknown. */
+void gos_host_name(struct gos_host_evidence *host);
+
 #endif

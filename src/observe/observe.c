@@ -78,6 +78,7 @@ static void observe_self(struct gos_evidence *evidence)
     evidence->host.locked_limit_bytes = UINT64_MAX;
     evidence->host.cgroup_limit_bytes = UINT64_MAX;
     evidence->host.overcommit_mode = -1;
+    gos_host_name(&evidence->host);
 }
 
 /* Once a context is lost every later call fails alike, so the oldest such event tells which. */

@@ -99,6 +99,18 @@ static uint64_t slot_bytes_within_limit(void)
     return each < GOS_DRAFT_SLOT_MAX_BYTES ? each : GOS_DRAFT_SLOT_MAX_BYTES;
 }
 
+/* Where address space is what has run out, slots that hold little more than this draft. */
+static bool map(struct own *draft, struct gos_draft_header *header, int fd, uint64_t bytes)
+{
+    for (int tries = 0; tries < 2 && !draft->header; tries++) {
+        if (tries > 0)
+            header->slot_bytes = room_for(header, bytes);
+        draft->mapped_bytes = GOS_DRAFT_HEADER_BYTES + 2 * (size_t)header->slot_bytes;
+        draft->header = gos_os.map_file(fd, draft->mapped_bytes);
+    }
+    return draft->header != NULL;
+}
+
 static int take_room(struct own *draft, const struct gos_draft_header *header, int fd,
                      uint64_t bytes)
 {
@@ -113,7 +125,7 @@ static int take_room(struct own *draft, const struct gos_draft_header *header, i
     return result;
 }
 
-/* The header is written and not stored, for nobody has asked for its page yet. */
+/* The header is written and not stored, for its page was not there when it was mapped. */
 static int furnish(struct own *draft, const struct gos_new_file *file, uint64_t bytes)
 {
     struct gos_draft_header header = {.magic = GOS_DRAFT_MAGIC,
@@ -123,15 +135,11 @@ static int furnish(struct own *draft, const struct gos_new_file *file, uint64_t 
     if (bytes > header.slot_bytes)
         return -EFBIG;
     draft->inode = file->inode;
-    draft->mapped_bytes = GOS_DRAFT_HEADER_BYTES + 2 * (size_t)header.slot_bytes;
     gos_owner_of_self(&header.owner);
+    if (!map(draft, &header, file->fd, bytes))
+        return -ENODEV;
     int result = take_room(draft, &header, file->fd, bytes);
-    if (result == 0)
-        result = gos_os_write_all(file->fd, &header, sizeof header);
-    if (result < 0)
-        return result;
-    draft->header = gos_os.map_file(file->fd, draft->mapped_bytes);
-    return draft->header ? 0 : -ENODEV;
+    return result == 0 ? gos_os_write_all(file->fd, &header, sizeof header) : result;
 }
 
 static void forget(struct own *draft)
@@ -316,6 +324,12 @@ static unsigned unused(void)
     return found;
 }
 
+/* A draft whose slots were made small may have to be a larger one now. */
+static bool is_larger_than_any(const struct own *draft, int result)
+{
+    return result == -EFBIG && draft->header->slot_bytes >= slot_bytes_within_limit();
+}
+
 int gos_draft_store(unsigned *draft, const struct gos_draft_words *words)
 {
     unsigned index = *draft ? *draft : unused();
@@ -324,7 +338,7 @@ int gos_draft_store(unsigned *draft, const struct gos_draft_words *words)
         return -EBUSY;
     struct own *used = &own[index - 1];
     int result = store(used, words);
-    if (result < 0 && result != -EFBIG)
+    if (result < 0 && !is_larger_than_any(used, result))
         result = store_anew(used, words, index);
     if (result == 0)
         *draft = index;

@@ -192,7 +192,7 @@ static bool look_into(struct gos_call *call, const struct gos_request *request, 
     gos_failure_look_at_frameworks(failure);
     open_ladder(failure, call);
     if (!failure->ladder.closed)
-        gos_failure_draft(failure);
+        (void)gos_failure_draft(failure);
     return climb(call, failure);
 }
 
@@ -334,9 +334,8 @@ void gos_failure_close(struct gos_failure *failure, CUresult result)
     if (recovered) {
         gos_report_disown(&failure->report); /* what was refused there before stays told */
         gos_failure_write(failure, GOS_OUTCOME_RECOVERED);
-    } else if (failure->is_quiet) {
-        gos_failure_draft(failure);
-    } else {
+    } else if (!failure->is_quiet || !gos_failure_draft(failure)) {
+        failure->is_quiet = false;
         gos_failure_write(failure, GOS_OUTCOME_FAILED);
     }
     if (recovered || !(failure->is_quiet || failure->was_told))

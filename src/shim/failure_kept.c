@@ -44,9 +44,24 @@ static void look(struct gos_failure *failure, const struct gos_request *request,
         gos_frameworks_by_word(&failure->evidence);
 }
 
+/* What is kept of other failures can be had from their reports. */
+static void make_room(void)
+{
+    while (!gos_memory_keep_ballast() && gos_kept_let_go(gos_story_number()))
+        continue;
+}
+
+static struct gos_failure *alloc(void)
+{
+    struct gos_failure *failure = gos_memory_alloc(sizeof *failure);
+
+    return !failure && gos_memory_drop_ballast() ? gos_memory_alloc(sizeof *failure) : failure;
+}
+
 struct gos_failure *gos_failure_open(const struct gos_request *request, unsigned parts)
 {
-    struct gos_failure *failure = has_room() ? gos_memory_alloc(sizeof *failure) : NULL;
+    make_room();
+    struct gos_failure *failure = has_room() ? alloc() : NULL;
 
     if (!failure) {
         gos_loss_count(GOS_LOSS_REPORT);
@@ -82,11 +97,13 @@ void gos_failure_write(struct gos_failure *failure, enum gos_outcome outcome)
         gos_loss_count(GOS_LOSS_REPORT);
 }
 
-void gos_failure_draft(struct gos_failure *failure)
+bool gos_failure_draft(struct gos_failure *failure)
 {
     failure->report.outcome = GOS_OUTCOME_FAILED;
-    if (gos_report_draft(&failure->report) != 0)
+    bool stored = gos_report_draft(&failure->report) == 0;
+    if (!stored)
         gos_loss_count(GOS_LOSS_REPORT);
+    return stored;
 }
 
 /* Nothing that was tried has recovered memory. */
@@ -158,7 +175,7 @@ struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct g
     failure->evidence.rehearsed = gos_rehearsal_count();
     failure->evidence.told_wall_ns = 0;
     judge(failure);
-    gos_failure_draft(failure);
+    (void)gos_failure_draft(failure);
     return failure;
 }
 
@@ -166,6 +183,7 @@ struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct g
 
 void gos_failure_complete(struct gos_failure *failure)
 {
+    make_room();
     if (failure->lacks_lasting)
         gos_observe_lasting(&failure->evidence);
     failure->lacks_lasting = false;
@@ -262,10 +280,10 @@ static void tell_word(const struct gos_request *request, bool is_quiet)
 
     if (!failure)
         return;
-    if (is_quiet) {
+    if (is_quiet)
         judge(failure);
-        gos_failure_draft(failure);
-    } else {
+    if (!is_quiet || !gos_failure_draft(failure)) {
+        is_quiet = false;
         gos_failure_complete(failure);
         gos_failure_write(failure, GOS_OUTCOME_FAILED);
         gos_notice(&failure->report, false);

@@ -47,7 +47,10 @@ void gos_failure_complete(struct gos_failure *failure);
 
 /* Write the report with that outcome; what cannot be written is counted. */
 void gos_failure_write(struct gos_failure *failure, enum gos_outcome outcome);
-/* Put it down as a draft: a process that ends in whatever way leaves it behind. */
-void gos_failure_draft(struct gos_failure *failure);
+/*
+ * Put it down as a draft: a process that ends in whatever way leaves it behind.
+ * False: it could not be, so that only words can tell of it.
+ */
+bool gos_failure_draft(struct gos_failure *failure);
 
 #endif

@@ -340,6 +340,19 @@ uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure,
     return ticket;
 }
 
+bool gos_kept_let_go(uint64_t but_story)
+{
+    struct gos_failure *failure = NULL;
+
+    gos_lock_acquire(&lock);
+    for (size_t i = KEPT_MAX; i-- > 0 && !failure;)
+        if (kept[i].ticket && kept[i].story != but_story && !kept[i].is_lent && kept[i].is_settled)
+            failure = remove_kept(&kept[i]);
+    gos_lock_release(&lock);
+    gos_failure_free(failure);
+    return failure != NULL;
+}
+
 #define LENT_PAUSE_NS 500000u
 
 struct gos_failure *gos_kept_borrow(uint64_t ticket)

@@ -48,6 +48,9 @@ struct gos_failure *gos_kept_take_unsettled(bool (*is_it)(const struct gos_failu
 uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure,
                       const struct gos_request *request, bool told);
 
+/* Forget the oldest of another story whose report says all.  False: there is none. */
+bool gos_kept_let_go(uint64_t but_story);
+
 /* For the one with the ticket; NULL: it is gone.  Waits while it is lent to another. */
 struct gos_failure *gos_kept_borrow(uint64_t ticket);
 void gos_kept_give_back(uint64_t ticket);

@@ -164,6 +164,7 @@ static void open_helpers(void)
     gos_unwind_open();
     gos_nvml_open();
     gos_observe_at_first_use();
+    (void)gos_memory_keep_ballast();
     gos_thread.depth--;
     errno = saved;
 }

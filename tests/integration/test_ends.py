@@ -379,3 +379,38 @@ def test_process_that_only_forks_leaves_the_parents_drafts_to_the_parent(tmp_pat
         assert set(before) <= {path.name for path in folder.iterdir()}
         process.communicate(timeout=60)
         assert not list(folder.glob("*.draft"))
+
+
+# --- what it takes to tell of it has run out ------------------------------------------------------
+
+@pytest.mark.parametrize("room", ["room=0", "room=1024"])
+def test_reports_say_who_holds_what_though_the_hosts_memory_has_run_out(ends_alike, program, room):
+    """The first failure is told before that, or none is."""
+    for before in [["a=6144"], []]:
+        run = ends_alike(program("asks"), FULL, *before, room, "b=5120", "c=6000", "d=7000",
+                         "return")
+        assert len(run.reports) == len(before) + 3
+        for report in run.reports:
+            assert report.code == "exhausted-by-process" and "holds 12.00 GiB" in report.text
+            assert "(no stack)" not in report.text
+            assert shown(report.path) == report.text
+
+
+@pytest.mark.parametrize("end", HARD)
+def test_draft_says_the_same_though_the_hosts_memory_has_run_out(ends_alike, asks, end):
+    run = ends_alike(asks("asks"), FULL, "room=0", "b=5120", "b=4096", end)
+    assert (run.last.outcome, run.last.json["request"]["bytes"]) == ("failed", 4096 * MIB)
+    assert run.last.code == "exhausted-by-process" and "holds 12.00 GiB" in run.last.text
+
+
+@pytest.mark.parametrize("end", NORMAL + HARD)
+def test_what_no_draft_can_keep_is_told_at_once(ends_alike, program, end):
+    """A line survived before, and then no file can be opened any more."""
+    run = ends_alike(program("asks"), *SURVIVED, "nofiles", "b=4096", "a=6144", end)
+    assert "too many open files" in run.stderr
+    assert "holds 12.00 GiB" in run.stderr.split("too many open files")[1]
+
+
+def test_draft_has_the_name_of_its_report(ends_alike, asks):
+    run = ends_alike(asks("asks"), *SURVIVED, "b=4096", "a=6144", "_exit")
+    assert {name.rsplit(".", 1)[0] for name in run.files} == {run.report.path.stem}

@@ -9,11 +9,14 @@
  *   loop=N … next  does what is between N times; each time asks for 2 MiB more
  *   sleep=MS
  *   wait           until standard input has ended
+ *   room=KIB       leaves so much of the address space
+ *   nofiles        no file can be opened any more
  *   photo=NAME     copies the folder of reports, as it is now, to $PHOTOS/NAME
  *   return exit quick_exit _exit abort kill exec     the end
  */
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "host.h"
@@ -82,6 +85,25 @@ static void pend(unsigned mib)
     MUST(driver.mem_free_async(memory, stream));
 }
 
+static void limit(int resource, rlim_t most)
+{
+    struct rlimit limits = {most, most};
+
+    if (setrlimit(resource, &limits) != 0)
+        exit(1);
+}
+
+static rlim_t address_space_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "r");
+
+    if (!statm || fscanf(statm, "%lu", &pages) != 1)
+        exit(1);
+    fclose(statm);
+    return (rlim_t)pages * 4096;
+}
+
 static void photo(const char *name)
 {
     char command[1024];
@@ -131,6 +153,10 @@ static int do_word(char **words, int at)
         pend(number);
     } else if (strncmp(word, "sleep=", 6) == 0) {
         usleep(number * 1000);
+    } else if (strncmp(word, "room=", 5) == 0) {
+        limit(RLIMIT_AS, address_space_bytes() + (rlim_t)number * 1024);
+    } else if (strcmp(word, "nofiles") == 0) {
+        limit(RLIMIT_NOFILE, 0);
     } else if (strncmp(word, "photo=", 6) == 0) {
         photo(value + 1);
     } else if (strncmp(word, "loop=", 5) == 0) {

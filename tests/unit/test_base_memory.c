@@ -139,6 +139,12 @@ static void *map_small_only(size_t bytes)
     return bytes > 64 << 10 ? NULL : original.map(bytes);
 }
 
+static void unmap_that_makes_room(void *memory, size_t bytes)
+{
+    gos_os.map = map_counted;
+    unmap_counted(memory, bytes);
+}
+
 static void small_mappings_are_tried_when_large_ones_fail(void **state)
 {
     struct gos_scratch scratch = {0};
@@ -270,6 +276,34 @@ static void scratch_is_released_as_a_whole(void **state)
     assert_null(scratch.chunk);
 }
 
+static void scratch_has_the_ballast_when_nothing_else_can_be_had(void **state)
+{
+    struct gos_scratch scratch = {0};
+
+    (void)state;
+    assert_true(gos_memory_keep_ballast());
+    gos_os.map = map_small_only;
+    gos_os.unmap = unmap_that_makes_room;
+    assert_non_null(gos_scratch_alloc(&scratch, 1 << 20));
+    assert_false(gos_memory_drop_ballast());
+    gos_scratch_release(&scratch);
+}
+
+static void ballast_is_had_again_once_there_is_room(void **state)
+{
+    (void)state;
+    assert_true(gos_memory_keep_ballast());
+    assert_true(gos_memory_keep_ballast());
+    assert_int_equal(maps, 1);
+    assert_true(gos_memory_drop_ballast());
+    maps_until_failure = 0;
+    assert_false(gos_memory_keep_ballast());
+    maps_until_failure = -1;
+    assert_true(gos_memory_keep_ballast());
+    assert_true(gos_memory_drop_ballast());
+    assert_int_equal(unmaps, 2);
+}
+
 static void scratch_copies_and_terminates(void **state)
 {
     struct gos_scratch scratch = {0};
@@ -358,6 +392,8 @@ int main(void)
         TEST(large_tables_are_unmapped),
         TEST(tables_of_every_size_hold_their_bytes),
         TEST(scratch_is_released_as_a_whole),
+        TEST(scratch_has_the_ballast_when_nothing_else_can_be_had),
+        TEST(ballast_is_had_again_once_there_is_room),
         TEST(scratch_copies_and_terminates),
         TEST(threads_do_not_get_the_same_memory),
         TEST(a_forked_child_starts_afresh_and_keeps_old_texts),
