@@ -50,8 +50,8 @@ static void reckon_request(struct gos_situation *s)
     if (!sized && s->asked_bytes)
         s->cost_bytes = round_to_blocks(s->asked_bytes);
     else if (!sized)
-        s->cost_bytes = gos_greater(s->cost_bytes,
-                                    gos_situation_total_bytes(s) / GOS_DEVICE_FULL_SHARE);
+        s->cost_bytes =
+            gos_greater(s->cost_bytes, gos_situation_total_bytes(s) / GOS_DEVICE_FULL_SHARE);
     s->free_bytes = (uint64_t)s->ledger->lines[GOS_LEDGER_FREE].bytes;
     s->strict = s->asked_bytes && !is_most && s->cost_bytes > s->free_bytes;
     uint64_t dust = s->asked_bytes && !is_most && !s->strict ? GOS_FREE_DUST_BYTES : 0;
