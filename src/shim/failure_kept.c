@@ -165,8 +165,10 @@ struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct g
         failure = gos_failure_open(request, GOS_OBSERVE_MOMENT);
         if (!failure)
             return NULL;
+    } else if (!gos_stack_has_room()) {
+        return failure;
     } else if (!still_holds(&failure->evidence, request)) {
-        if (may_look(&failure->evidence, request) && gos_stack_has_room())
+        if (may_look(&failure->evidence, request))
             look_again(failure, request, parts_again(failure, request));
         else
             failure->evidence.is_of_earlier = true;
@@ -276,7 +278,7 @@ static struct gos_failure *take_or_open(const struct gos_request *request, bool 
 
 static void tell_word(const struct gos_request *request, bool is_quiet)
 {
-    struct gos_failure *failure = take_or_open(request, is_quiet);
+    struct gos_failure *failure = has_room() ? take_or_open(request, is_quiet) : NULL;
 
     if (!failure)
         return;

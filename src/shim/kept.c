@@ -8,6 +8,7 @@
 #include "../base/os.h"
 #include "../base/thread.h"
 #include "failure.h"
+#include "stack_room.h"
 
 /* A failure holds a whole report's evidence, up to a few MiB, and a draft. */
 #define KEPT_MAX 8
@@ -25,15 +26,16 @@ static struct gos_lock lock = GOS_LOCK_INIT(GOS_RANK_REPORT);
 static struct kept {
     uint64_t ticket; /* 0: free */
     uint64_t story;
-    struct gos_failure *failure; /* NULL while it is taken for a new one */
+    struct gos_failure *failure; /* NULL while it is taken for a new one, or being made */
+    uint32_t taken_by;           /* gos_thread_index of the one that took it; 0: nobody did */
     struct waiting {
         uint32_t thread; /* gos_thread_index; 0: free */
         struct gos_request request;
     } waiting[WAITING_MAX]; /* threads without an answer yet, the newest first */
+    uint64_t refused_ns;    /* the last time */
     uint64_t told_ns;       /* 0: not told, or survived since */
     uint64_t settled_ns;
-    uint64_t refused_ns; /* the last time */
-    enum fate fate;      /* what became of the story while it was lent */
+    enum fate fate; /* what became of the story while it was lent, or where nothing could be done */
     bool is_lent;
     bool is_settled; /* its report says all that is known */
     bool was_told;
@@ -102,11 +104,11 @@ static void remove_waiting(struct kept *entry, uint32_t thread)
 
 static void add_waiting(struct kept *entry, const struct gos_request *request)
 {
-    entry->refused_ns = request->monotonic_ns;
     remove_waiting(entry, gos_thread_index());
     memmove(&entry->waiting[1], &entry->waiting[0],
             sizeof entry->waiting - sizeof entry->waiting[0]);
     entry->waiting[0] = (struct waiting){gos_thread_index(), *request};
+    entry->refused_ns = request->monotonic_ns;
 }
 
 /* --- what becomes of one that is lent to this thread ---------------------------------------- */
@@ -172,6 +174,8 @@ static bool is_ended(const struct kept *entry, enum fate fate)
     return !entry->was_told || gos_options.report_on == GOS_REPORT_ON_ALL;
 }
 
+/* Without room on the stack its fate waits for the next that gives it back, at the latest at exit.
+ */
 void gos_kept_give_back(uint64_t ticket)
 {
     for (;;) {
@@ -179,10 +183,11 @@ void gos_kept_give_back(uint64_t ticket)
 
         gos_lock_acquire(&lock);
         struct kept *entry = with_ticket(ticket);
-        if (entry) {
+        if (entry)
+            entry->is_lent = entry->fate != FATE_OPEN && gos_stack_has_room();
+        if (entry && entry->is_lent) {
             lent = *entry;
             entry->fate = FATE_OPEN;
-            entry->is_lent = lent.fate != FATE_OPEN;
             if (lent.fate == FATE_SURVIVED)
                 entry->told_ns = 0;
         }
@@ -197,7 +202,10 @@ void gos_kept_give_back(uint64_t ticket)
     }
 }
 
-/* False: all places are lent.  Makes one by settling the oldest and letting it go. */
+/*
+ * Makes a place by settling the oldest and letting it go.  False: all are lent, or
+ * the stack has no room for that.
+ */
 static bool make_room(void)
 {
     struct kept oldest = {.ticket = 0};
@@ -211,6 +219,10 @@ static bool make_room(void)
     gos_lock_release(&lock);
     if (!entry || !oldest.ticket)
         return entry != NULL;
+    if (!oldest.is_settled && !gos_stack_has_room()) {
+        gos_kept_give_back(oldest.ticket);
+        return false;
+    }
     if (!oldest.is_settled)
         settle(&oldest);
     drop(oldest.ticket);
@@ -244,6 +256,7 @@ static uint64_t lend_or_make(uint64_t story, const struct gos_request *request,
         entry->fate = FATE_OTHERS_WAIT; /* the one that has it puts this refusal down, too */
     if (entry && !is_others) {
         entry->is_lent = true;
+        entry->fate = FATE_OPEN;
         ticket = entry->ticket;
         *failure = entry->failure;
     }
@@ -287,6 +300,8 @@ struct gos_failure *gos_kept_take(uint64_t story)
         failure = entry->failure;
         entry->failure = NULL;
         entry->is_lent = true;
+        entry->fate = FATE_OPEN;
+        entry->taken_by = gos_thread_index();
     }
     gos_lock_release(&lock);
     return failure;
@@ -306,13 +321,18 @@ struct gos_failure *gos_kept_take_unsettled(bool (*is_it)(const struct gos_failu
     return failure;
 }
 
+static bool is_taken_by_this(const struct kept *entry)
+{
+    return entry->taken_by == gos_thread_index();
+}
+
 /* With the lock; NULL: another thread's is there, or there is no room. */
 static struct kept *place_for(uint64_t story, bool has_room)
 {
     struct kept *entry = with_story(story);
 
     if (entry)
-        return entry->failure ? NULL : entry;
+        return is_taken_by_this(entry) ? entry : NULL;
     return has_room && !kept[KEPT_MAX - 1].ticket ? push(story) : NULL;
 }
 
@@ -327,6 +347,7 @@ uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure,
     struct kept *entry = place_for(story, has_room);
     if (entry) {
         entry->failure = failure;
+        entry->taken_by = 0;
         entry->is_settled = told;
         entry->was_told = entry->was_told || told;
         entry->told_ns = told ? now_ns : entry->told_ns;
@@ -374,7 +395,10 @@ struct gos_failure *gos_kept_borrow(uint64_t ticket)
     }
 }
 
-/* One that was taken and answered is gone; others may still wait for an answer at its place. */
+/*
+ * One that was taken and answered is gone, and of one that another thread has taken,
+ * that one decides; others may still wait for an answer at its place.
+ */
 static void end(uint64_t story, enum fate fate)
 {
     uint64_t ticket = 0;
@@ -383,9 +407,9 @@ static void end(uint64_t story, enum fate fate)
     struct kept *entry = with_story(story);
     if (entry)
         remove_waiting(entry, gos_thread_index());
-    if (entry && entry->is_lent && !entry->failure) {
+    if (entry && is_taken_by_this(entry)) {
         remove_kept(entry);
-    } else if (entry) {
+    } else if (entry && !entry->taken_by) {
         entry->fate = has_waiting(entry) ? FATE_OTHERS_WAIT : fate;
         ticket = entry->is_lent ? 0 : entry->ticket;
         entry->is_lent = true;
@@ -408,7 +432,7 @@ void gos_kept_recovered(uint64_t story)
 /* With the lock: a report that was written a moment ago can wait, for the draft says the rest. */
 static bool is_due(const struct kept *entry, uint64_t story)
 {
-    if (!entry->ticket || entry->is_lent || entry->is_settled)
+    if (!entry->ticket || entry->is_lent || (entry->is_settled && entry->fate == FATE_OPEN))
         return false;
     if (story == 0)
         return true;
@@ -416,14 +440,19 @@ static bool is_due(const struct kept *entry, uint64_t story)
            (!entry->told_ns || gos_os.monotonic_ns() - entry->settled_ns >= SETTLE_NS);
 }
 
-/* What was refused first comes first, so that the newest report is about the last refusal. */
-static bool lend_due(uint64_t story, struct kept *lent)
+/*
+ * What was refused first comes first, so that the newest report is about the last
+ * refusal; what is refused while this goes on is not waited for, or it could go on
+ * for ever.
+ */
+static bool lend_due(uint64_t story, uint64_t until_ns, struct kept *lent)
 {
     struct kept *first = NULL;
 
     gos_lock_acquire(&lock);
-    for (size_t i = 0; i < KEPT_MAX; i++)
-        if (is_due(&kept[i], story) && (!first || kept[i].refused_ns < first->refused_ns))
+    for (size_t i = KEPT_MAX; i-- > 0;)
+        if (is_due(&kept[i], story) && kept[i].refused_ns <= until_ns &&
+            (!first || kept[i].refused_ns < first->refused_ns))
             first = &kept[i];
     if (first) {
         *lent = *first;
@@ -457,13 +486,20 @@ static bool lend_overtaken(struct kept *lent)
 
 void gos_kept_settle(uint64_t story)
 {
+    uint64_t began_ns = gos_os.monotonic_ns();
     struct kept lent;
     bool any = false;
 
-    while (lend_due(story, &lent) || (any && lend_overtaken(&lent))) {
+    while (lend_due(story, began_ns, &lent) || (any && lend_overtaken(&lent))) {
+        if (!gos_stack_has_room()) {
+            gos_kept_give_back(lent.ticket);
+            return;
+        }
         any = true;
-        settle(&lent);
-        mark_settled(lent.ticket);
+        if (lent.fate == FATE_OPEN) {
+            settle(&lent);
+            mark_settled(lent.ticket);
+        }
         gos_kept_give_back(lent.ticket);
     }
 }
@@ -472,7 +508,7 @@ uint64_t gos_kept_told_ns(uint64_t story)
 {
     gos_lock_acquire(&lock);
     const struct kept *entry = with_story(story);
-    uint64_t told_ns = entry ? entry->told_ns : 0;
+    uint64_t told_ns = entry && entry->fate != FATE_SURVIVED ? entry->told_ns : 0;
     gos_lock_release(&lock);
     return told_ns;
 }

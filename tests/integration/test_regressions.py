@@ -202,6 +202,12 @@ def test_coroutine_of_the_first_thread_may_have_a_small_stack(same, program):
     assert run.reports == []
 
 
+def test_answer_on_a_small_stack_is_noted_in_the_report_at_the_end(same, program):
+    run = same(program("regress_answer_on_small_stack"))
+    assert run.code == 0
+    assert run.report.outcome == "recovered-by-caller"
+
+
 def test_context_that_comes_after_many_streams_ends_with_its_memory(same, program):
     books_agree(same(program("regress_many_streams")))
 

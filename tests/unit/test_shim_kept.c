@@ -12,12 +12,14 @@
 #include "../../src/base/options.h"
 #include "../../src/shim/failure.h"
 #include "../../src/shim/kept.h"
+#include "../../src/shim/stack_room.h"
 
 struct gos_failure {
     int noted_count;
     uint64_t noted_bytes;
     unsigned settled_at;
     int told_late_count;
+    int told_as; /* of all that were told late, which */
     int updated_count;
     int survived_count;
     int answered_count;
@@ -26,6 +28,15 @@ struct gos_failure {
 
 static struct gos_failure failures[16];
 static struct gos_failure *next_noted;
+static int told_count;
+
+static bool has_room;
+static void (*while_told)(void);
+
+bool gos_stack_has_room(void)
+{
+    return has_room;
+}
 
 struct gos_failure *gos_failure_note(struct gos_failure *failure, const struct gos_request *request)
 {
@@ -43,12 +54,17 @@ void gos_failure_tell_late(struct gos_failure *failure)
 {
     failure->settled_at = ++settled_count;
     failure->told_late_count++;
+    failure->told_as = ++told_count;
+    if (while_told)
+        while_told();
 }
 
 void gos_failure_update(struct gos_failure *failure)
 {
     failure->settled_at = ++settled_count;
     failure->updated_count++;
+    if (while_told)
+        while_told();
 }
 
 void gos_failure_survived(struct gos_failure *failure, bool was_told)
@@ -76,6 +92,9 @@ static int start(void **state)
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++)
         failures[i] = (struct gos_failure){0};
     next_noted = &failures[0];
+    has_room = true;
+    while_told = NULL;
+    told_count = 0;
     return 0;
 }
 
@@ -112,17 +131,6 @@ static void note_at(uint64_t story, struct gos_failure *failure, uint64_t ns)
 {
     next_noted = failure;
     gos_kept_note(story, &(struct gos_request){.api = "cuMemAlloc_v2", .monotonic_ns = ns});
-}
-
-static void last_refusal_is_written_last(void **state)
-{
-    (void)state;
-    note_at(1, &failures[1], 300);
-    note_at(2, &failures[2], 100);
-    note_at(3, &failures[3], 200);
-    gos_kept_settle(0);
-    assert_true(failures[2].settled_at < failures[3].settled_at);
-    assert_true(failures[3].settled_at < failures[1].settled_at);
 }
 
 static void report_of_the_last_refusal_is_written_anew_after_an_earlier_one(void **state)
@@ -310,13 +318,125 @@ static void all_that_is_survived_is_not_kept_where_it_is_to_be_read_of(void **st
     assert_int_equal(failures[1].freed_count, 1);
 }
 
+static void the_one_refused_last_is_told_last(void **state)
+{
+    (void)state;
+    note_at(1, &failures[1], 10);
+    note_at(2, &failures[2], 20);
+    note_at(1, NULL, 30);
+    gos_kept_settle(0);
+    assert_int_equal(failures[2].told_as, 1);
+    assert_int_equal(failures[1].told_as, 2);
+}
+
+static int refused_meanwhile;
+
+static void refuse_the_other(void)
+{
+    if (++refused_meanwhile == 100)
+        return;
+    note_at(1, NULL, UINT64_MAX);
+    note_at(2, NULL, UINT64_MAX);
+}
+
+static void what_is_refused_while_all_are_told_keeps_no_exit_waiting(void **state)
+{
+    (void)state;
+    note_at(1, &failures[1], 10);
+    note_at(2, &failures[2], 20);
+    while_told = refuse_the_other;
+    refused_meanwhile = 0;
+    gos_kept_settle(0);
+    assert_true(refused_meanwhile <= 2);
+}
+
+static void without_room_on_the_stack_reports_wait_for_the_end(void **state)
+{
+    (void)state;
+    put(1, &failures[1], true);
+    note_at(2, &failures[2], 20);
+    has_room = false;
+    gos_kept_survived(1);
+    gos_kept_settle(0);
+    assert_int_equal(failures[1].survived_count, 0);
+    assert_int_equal(failures[2].told_late_count, 0);
+    assert_int_equal(gos_kept_told_ns(1), 0);
+    has_room = true;
+    gos_kept_settle(0);
+    assert_int_equal(failures[1].survived_count, 1);
+    assert_int_equal(failures[1].updated_count + failures[1].told_late_count, 0);
+    assert_int_equal(failures[2].told_late_count, 1);
+}
+
+static void refusal_after_an_answer_without_room_is_not_survived(void **state)
+{
+    (void)state;
+    put(1, &failures[1], true);
+    has_room = false;
+    gos_kept_survived(1);
+    has_room = true;
+    note(1);
+    assert_int_equal(failures[1].survived_count, 0);
+    assert_ptr_equal(gos_kept_take(1), &failures[1]);
+}
+
+static void without_room_on_the_stack_nothing_is_pushed_out(void **state)
+{
+    (void)state;
+    for (uint64_t story = 1; story <= 8; story++) {
+        next_noted = &failures[story];
+        note(story);
+    }
+    has_room = false;
+    assert_int_equal(put(9, &failures[9], false), 0);
+    assert_int_equal(failures[1].told_late_count, 0);
+    assert_int_equal(failures[1].freed_count, 0);
+    assert_int_equal(failures[9].freed_count, 1);
+}
+
+static void *fail_there_too(void *unused)
+{
+    (void)unused;
+    assert_null(gos_kept_take(1));
+    return (void *)(uintptr_t)gos_kept_put(1, &failures[3], &request, true);
+}
+
+static void *survive_there(void *unused)
+{
+    gos_kept_survived(1);
+    return unused;
+}
+
+static void on_another_thread(void *(*function)(void *), void **result)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, function, NULL), 0);
+    pthread_join(thread, result);
+}
+
+static void place_of_one_that_is_taken_is_only_that_threads(void **state)
+{
+    (void)state;
+    void *ticket = NULL;
+    put(1, &failures[1], true);
+    assert_ptr_equal(gos_kept_take(1), &failures[1]);
+    on_another_thread(fail_there_too, &ticket);
+    assert_null(ticket);
+    assert_int_equal(failures[3].freed_count, 1);
+    on_another_thread(survive_there, NULL);
+    put(1, &failures[2], true);
+    assert_int_equal(failures[2].freed_count, 0);
+    assert_int_equal(failures[2].survived_count, 0);
+    assert_ptr_equal(gos_kept_take(1), &failures[2]);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, start)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_was_put_off_and_answered_is_freed_without_a_report),
-        TEST(last_refusal_is_written_last),
         TEST(report_of_the_last_refusal_is_written_anew_after_an_earlier_one),
         TEST(what_nothing_answered_is_told_once),
         TEST(later_refusals_of_a_told_story_change_its_report_once),
@@ -329,6 +449,12 @@ int main(void)
         TEST(lent_ones_are_never_pushed_out),
         TEST(without_memory_for_it_nothing_is_kept),
         TEST(borrower_waits_for_the_one_that_has_it),
+        TEST(the_one_refused_last_is_told_last),
+        TEST(what_is_refused_while_all_are_told_keeps_no_exit_waiting),
+        TEST(without_room_on_the_stack_reports_wait_for_the_end),
+        TEST(refusal_after_an_answer_without_room_is_not_survived),
+        TEST(without_room_on_the_stack_nothing_is_pushed_out),
+        TEST(place_of_one_that_is_taken_is_only_that_threads),
         TEST(all_that_is_survived_is_not_kept_where_it_is_to_be_read_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
