@@ -67,7 +67,7 @@ struct gos_request {
     uint64_t word_used_bytes;     /* in use of what the framework has, as it says itself */
     uint64_t word_reserved_bytes; /* what it has */
     uint32_t trials;              /* refusals of the same story before this one */
-    uint64_t origin; /* who asked, and from which line of the host's: a number; 0 unknown */
+    uint64_t origin;      /* who asked, and from which line of the host's: a number; 0 unknown */
     struct gos_need need; /* kind NONE */
 };
 
@@ -156,6 +156,9 @@ struct gos_device_evidence {
     bool driver_known; /* cuMemGetInfo answered */
     uint64_t driver_total_bytes;
     uint64_t driver_free_bytes; /* without what the limit withholds */
+
+    bool torch_used_known; /* torch tells of each block that it hands out; so many are in use: */
+    uint64_t torch_used_bytes;
 
     uint64_t limit_bytes;    /* GPUOOMSHIM_LIMIT for this device; 0: none */
     uint64_t withheld_bytes; /* of what is really free, by the limit */
@@ -322,7 +325,7 @@ struct gos_evidence {
      * after all; 0: at once.  Host, versions and environment are of that time.
      */
     uint64_t told_wall_ns;
-    bool is_of_earlier; /* the memory is that of an earlier refusal: looking cost too much */
+    bool is_of_earlier;       /* the memory is that of an earlier refusal: looking cost too much */
     uint64_t collected_in_ns; /* how long the taking took */
     char command[256];        /* the command line's first words */
     struct gos_capture_origin
