@@ -30,6 +30,16 @@ uint64_t gos_framework_givable_bytes(const struct gos_framework_evidence *framew
     return gos_beyond(idle, framework->inactive_split_bytes);
 }
 
+/* More in use than the books show as held: somebody else's stack is on some of its segments. */
+uint64_t gos_framework_opaque_bytes(const struct gos_evidence *evidence, const char *name,
+                                    int device, uint64_t held_bytes)
+{
+    const struct gos_device_evidence *on = device >= 0 ? &evidence->devices[device] : NULL;
+    bool is_told = on && on->torch_used_known && strcmp(name, "torch") == 0;
+    return is_told && on->torch_used_bytes <= held_bytes ? held_bytes - on->torch_used_bytes
+                                                         : held_bytes;
+}
+
 bool gos_framework_serves(const struct gos_framework_evidence *framework,
                           const struct gos_evidence *evidence)
 {

@@ -17,6 +17,14 @@ uint64_t gos_framework_idle_bytes(const struct gos_framework_evidence *framework
  */
 uint64_t gos_framework_givable_bytes(const struct gos_framework_evidence *framework);
 
+/*
+ * Of what it holds on the device, the most that it may not use, where it was not
+ * asked: all of it, but what it has told of as being in use.  device below 0:
+ * of the host's memory it tells nothing.
+ */
+uint64_t gos_framework_opaque_bytes(const struct gos_evidence *evidence, const char *name,
+                                    int device, uint64_t held_bytes);
+
 /* Is the request one that this framework serves from its own cache first? */
 bool gos_framework_serves(const struct gos_framework_evidence *framework,
                           const struct gos_evidence *evidence);

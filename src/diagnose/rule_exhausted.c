@@ -42,10 +42,13 @@ static uint64_t opaque_bytes(const struct gos_situation *s)
 {
     const struct gos_diagnosis *diagnosis = s->diagnosis;
     uint64_t bytes = diagnosis->unseen_bytes;
-    for (size_t i = 0; i < diagnosis->holder_count; i++)
-        if (gos_library_caches(diagnosis->holders[i].name))
-            bytes = gos_plus(bytes, gos_beyond(diagnosis->holders[i].live_bytes,
-                                               spoken_of(s, diagnosis->holders[i].name)));
+    for (size_t i = 0; i < diagnosis->holder_count; i++) {
+        const char *name = diagnosis->holders[i].name;
+        uint64_t held = gos_framework_opaque_bytes(s->evidence, name, diagnosis->device,
+                                                   diagnosis->holders[i].live_bytes);
+        if (gos_library_caches(name))
+            bytes = gos_plus(bytes, gos_beyond(held, spoken_of(s, name)));
+    }
     return gos_beyond(bytes, s->device->unmapped_physical_bytes); /* no segment yet */
 }
 
@@ -210,12 +213,15 @@ static void say_opaque(const struct gos_situation *s, struct gos_verdict *verdic
     const struct gos_framework_evidence *framework = gos_framework_word(s, cache);
     if (framework)
         gos_framework_say(s, framework, verdict);
-    else if (cache[0])
+    else if (held > 0)
         gos_verdict_say(verdict,
                         gos_wording(s->evidence,
-                                    "%s holds %s in segments that are opaque from outside: part "
-                                    "of it may be unused, in pieces.",
-                                    cache, gos_situation_amount(s, held)));
+                                    "Up to %s of what %s holds may be unused, in pieces: its "
+                                    "segments are opaque from outside.",
+                                    gos_situation_amount(s, held), cache));
+    if (s->device->torch_used_known && !framework)
+        gos_verdict_say(verdict, gos_wording(s->evidence, "torch has told of %s in use.",
+                                             gos_situation_amount(s, s->device->torch_used_bytes)));
     if (s->diagnosis->unseen_bytes >= s->missing_bytes)
         gos_verdict_say(verdict,
                         gos_wording(s->evidence,

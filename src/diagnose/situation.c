@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "framework.h"
 #include "holder.h"
 #include "library.h"
 #include "need.h"
@@ -172,7 +173,9 @@ const char *gos_situation_cache(const struct gos_situation *s, uint64_t *bytes)
     for (size_t i = 0; i < s->diagnosis->holder_count; i++) {
         if (!gos_library_caches(s->diagnosis->holders[i].name))
             continue;
-        *bytes = s->diagnosis->holders[i].live_bytes;
+        *bytes =
+            gos_framework_opaque_bytes(s->evidence, s->diagnosis->holders[i].name,
+                                       s->diagnosis->device, s->diagnosis->holders[i].live_bytes);
         return s->diagnosis->holders[i].name;
     }
     *bytes = 0;

@@ -96,7 +96,7 @@ uint64_t gos_situation_cost_bytes(const struct gos_request *request);
 /* Unused memory of this process that lies anywhere: pools, graphs, blocks. */
 uint64_t gos_situation_unused_bytes(const struct gos_situation *situation);
 
-/* The caching library with most live bytes on the device, "" none; *bytes: what it holds. */
+/* The caching library with most live bytes on the device, "" none; *bytes: may be unused. */
 const char *gos_situation_cache(const struct gos_situation *situation, uint64_t *bytes);
 
 /* A device's memory was asked for, and too little of it was free. */

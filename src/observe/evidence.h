@@ -157,6 +157,9 @@ struct gos_device_evidence {
     uint64_t driver_total_bytes;
     uint64_t driver_free_bytes; /* without what the limit withholds */
 
+    bool torch_used_known; /* torch tells of each block that it hands out; so many are in use: */
+    uint64_t torch_used_bytes;
+
     uint64_t limit_bytes;    /* GPUOOMSHIM_LIMIT for this device; 0: none */
     uint64_t withheld_bytes; /* of what is really free, by the limit */
 

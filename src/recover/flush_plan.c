@@ -37,12 +37,14 @@ static const struct gos_framework_evidence *word_of(const struct gos_diagnosis *
                : NULL;
 }
 
-/* All that it does not use, by its own word; else it may be all that it holds. */
+/* All that it does not use, by its own word; else the most that it may not use. */
 static uint64_t most_unused_by(const struct gos_diagnosis *diagnosis, const char *name)
 {
     const struct gos_framework_evidence *framework = word_of(diagnosis, name);
 
-    return framework ? gos_framework_idle_bytes(framework) : held_by(diagnosis, name);
+    return framework ? gos_framework_idle_bytes(framework)
+                     : gos_framework_opaque_bytes(diagnosis->evidence, name, diagnosis->device,
+                                                  held_by(diagnosis, name));
 }
 
 /* What it says it has, though no stack shows that it asked for it. */

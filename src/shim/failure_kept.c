@@ -20,6 +20,7 @@
 #include "other_error.h"
 #include "stack_room.h"
 #include "story.h"
+#include "torch_word.h"
 #include "turn.h"
 #include "word.h"
 
@@ -32,10 +33,21 @@ static bool has_room(void)
     return has;
 }
 
+static void add_torchs_books(struct gos_evidence *evidence)
+{
+    uint64_t reserved_bytes; /* told with the last block: a cache emptied since is still in it */
+
+    for (int i = 0; i < GOS_DEVICE_MAX; i++) {
+        struct gos_device_evidence *device = &evidence->devices[i];
+        device->torch_used_known = gos_torch_totals(i, &device->torch_used_bytes, &reserved_bytes);
+    }
+}
+
 static void look(struct gos_failure *failure, const struct gos_request *request, unsigned parts)
 {
     gos_observe(&failure->evidence, request, parts);
     failure->evidence.initialised_pid = gos_shim_initialised_pid();
+    add_torchs_books(&failure->evidence);
     failure->evidence.rehearsed = gos_rehearsal_count();
     failure->lacks_lasting = parts != GOS_OBSERVE_ALL;
     if (parts == GOS_OBSERVE_ALL)

@@ -31,6 +31,33 @@ def test_section_that_the_gil_guards_is_never_entered_by_two(gil, version):
     assert run.report.json["frameworks"] == [] and len(not_asked(run.report)) == 1
 
 
+@pytest.fixture
+def telling(tmp_path):
+    """The stand-ins, with a torch among them that tells of its blocks."""
+    for path in [*PROGRAMS.glob("*.so*"), *(PROGRAMS / "torch_2").glob("*.so")]:
+        link = tmp_path / path.name
+        link.unlink(missing_ok=True)
+        link.symlink_to(path)
+    return {"STUBS": str(tmp_path)}
+
+
+@each_version
+def test_section_stays_guarded_where_torch_has_told_that_all_it_holds_is_in_use(gil, telling, version):
+    """A flush would give nothing, so that the GIL is not let go of for one."""
+    run = gil("section", version=version, env=telling)
+    assert outcomes(run) == ["ask 2", "overlaps 0"], run.stderr
+    assert the_step(run.report)["result"] == "skipped"
+    assert run.report.code == "exhausted-by-process"
+    assert "torch has told of 15.00 GiB in use" in run.report.text
+    assert "expandable_segments" not in run.report.text and "opaque" not in run.report.text
+
+
+def test_torch_that_has_told_of_less_than_it_holds_is_flushed(gil, telling):
+    run = gil("flush", "main", "idle", env=telling)
+    assert outcomes(run) == ["ask 0"] and run.told("emptied") == [1]
+    assert run.report.outcome == "recovered"
+
+
 def test_thread_with_the_gil_does_not_let_go_of_it_for_the_turn(gil):
     run = gil("section_beside_a_flush", "idle")
     assert outcomes(run) == ["ask 2", "the other thread asks 0", "overlaps 0"]

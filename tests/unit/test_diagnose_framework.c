@@ -312,6 +312,28 @@ static void torch_that_uses_all_it_has_is_told_nothing_of_pieces(void **state)
     close_view(&view);
 }
 
+/* Without its word about its cache, the blocks that it told of say how much may be unused. */
+static void blocks_in_use_that_torch_told_of_are_no_cache(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t used;
+        enum gos_verdict_code code;
+    } cases[] = {{15360, GOS_VERDICT_EXHAUSTED_BY_PROCESS},
+                 {15000, GOS_VERDICT_EXHAUSTED_BY_PROCESS},
+                 {3072, GOS_VERDICT_CACHE_HELD},
+                 {15361, GOS_VERDICT_CACHE_HELD}}; /* more than it holds: not on our books */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct look view = {.evidence = {.framework_count = 0}};
+        scene_evidence(&nccl_asks, &view.evidence);
+        view.evidence.devices[0].torch_used_known = true;
+        view.evidence.devices[0].torch_used_bytes = cases[i].used * MIB;
+        gos_diagnose(&view.evidence, &view.diagnosis);
+        assert_int_equal(verdict_of(&view)->code, cases[i].code);
+        close_view(&view);
+    }
+}
+
 static void a_block_that_would_do_is_no_fragmentation(void **state)
 {
     (void)state;
@@ -434,6 +456,7 @@ int main(void)
         cmocka_unit_test(pieces_that_are_too_few_for_the_segment_are_none),
         cmocka_unit_test(one_piece_is_not_in_pieces),
         cmocka_unit_test(torch_that_uses_all_it_has_is_told_nothing_of_pieces),
+        cmocka_unit_test(blocks_in_use_that_torch_told_of_are_no_cache),
         cmocka_unit_test(a_block_that_would_do_is_no_fragmentation),
         cmocka_unit_test(too_little_that_is_unused_leaves_the_process),
         cmocka_unit_test(settings_that_are_on_are_not_advised),
