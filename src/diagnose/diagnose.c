@@ -1,4 +1,7 @@
 /* The parts in order: ledgers, block maps, holders, verdict. */
+#include <stddef.h>
+#include <string.h>
+
 #include "diagnosis.h"
 #include "holder.h"
 #include "need.h"
@@ -34,14 +37,20 @@ static int device_in_question(const struct gos_evidence *evidence,
     return busiest_device(diagnosis);
 }
 
-static void make_devices(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis)
+typedef void make_fragmentation(const struct gos_evidence *evidence,
+                                const struct gos_device_evidence *device,
+                                struct gos_fragmentation *fragmentation);
+
+static void make_devices(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis,
+                         make_fragmentation *make)
 {
     bool clamped = false;
     for (int i = 0; i < GOS_DEVICE_MAX; i++) {
         if (!evidence->devices[i].present)
             continue;
-        gos_ledger_make(evidence, &evidence->devices[i], &diagnosis->ledgers[i]);
-        gos_fragmentation_make(evidence, &evidence->devices[i], &diagnosis->fragmentation[i]);
+        make(evidence, &evidence->devices[i], &diagnosis->fragmentation[i]);
+        gos_ledger_make(evidence, &evidence->devices[i], &diagnosis->fragmentation[i],
+                        &diagnosis->ledgers[i]);
         clamped = clamped || diagnosis->ledgers[i].clamped;
     }
     if (clamped)
@@ -51,10 +60,8 @@ static void make_devices(struct gos_evidence *evidence, struct gos_diagnosis *di
                                 "moments); lines of the ledger were cut");
 }
 
-void gos_diagnose(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis)
+static void make_rest(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis)
 {
-    *diagnosis = (struct gos_diagnosis){.evidence = evidence, .device = -1};
-    make_devices(evidence, diagnosis);
     gos_requirements_check(evidence, diagnosis);
     diagnosis->device = device_in_question(evidence, diagnosis);
     gos_holders_make(evidence,
@@ -62,4 +69,21 @@ void gos_diagnose(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis
                      diagnosis);
     gos_need_make(evidence, diagnosis);
     gos_verdict_make(evidence, diagnosis);
+}
+
+void gos_diagnose(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis)
+{
+    *diagnosis = (struct gos_diagnosis){.evidence = evidence, .device = -1};
+    make_devices(evidence, diagnosis, gos_fragmentation_make);
+    make_rest(evidence, diagnosis);
+}
+
+void gos_diagnose_again(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis)
+{
+    memset(diagnosis, 0, offsetof(struct gos_diagnosis, fragmentation));
+    memset(&diagnosis->verdict, 0, sizeof *diagnosis - offsetof(struct gos_diagnosis, verdict));
+    diagnosis->evidence = evidence;
+    diagnosis->device = -1;
+    make_devices(evidence, diagnosis, gos_fragmentation_make_again);
+    make_rest(evidence, diagnosis);
 }

@@ -206,13 +206,23 @@ struct gos_diagnosis {
 
 /* Text goes to the evidence's scratch memory, hence not const. */
 void gos_diagnose(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis);
+/*
+ * The same, where the diagnosis is of this evidence, and only its request and what
+ * frameworks say have changed: without the block maps, which cost in proportion
+ * to what is alive.
+ */
+void gos_diagnose_again(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis);
 
 /* The parts, for tests. */
 void gos_ledger_make(const struct gos_evidence *evidence, const struct gos_device_evidence *device,
-                     struct gos_ledger *ledger);
+                     const struct gos_fragmentation *blocks, struct gos_ledger *ledger);
 void gos_fragmentation_make(const struct gos_evidence *evidence,
                             const struct gos_device_evidence *device,
                             struct gos_fragmentation *fragmentation);
+/* With the block map that it has. */
+void gos_fragmentation_make_again(const struct gos_evidence *evidence,
+                                  const struct gos_device_evidence *device,
+                                  struct gos_fragmentation *fragmentation);
 void gos_verdict_make(struct gos_evidence *evidence, struct gos_diagnosis *diagnosis);
 
 /* Everyday name of the library that a module belongs to: "torch", "cupy", "nccl"; or its file name.

@@ -150,7 +150,13 @@ void gos_fragmentation_make(const struct gos_evidence *evidence,
         add_small(&walk, &device->smalls[i]);
     close_block(&walk);
     hand_out_pins(&walk);
+    gos_fragmentation_make_again(evidence, device, fragmentation);
+}
 
+void gos_fragmentation_make_again(const struct gos_evidence *evidence,
+                                  const struct gos_device_evidence *device,
+                                  struct gos_fragmentation *fragmentation)
+{
     uint64_t free_bytes = device->driver_known ? device->driver_free_bytes : 0;
     uint64_t stuck = fragmentation->block_stuck_bytes;
     fragmentation->block_permille = gos_permille(stuck, gos_plus(stuck, free_bytes));

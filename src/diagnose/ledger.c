@@ -264,7 +264,7 @@ static void mark_unknown(struct gos_ledger *ledger)
 }
 
 void gos_ledger_make(const struct gos_evidence *evidence, const struct gos_device_evidence *device,
-                     struct gos_ledger *ledger)
+                     const struct gos_fragmentation *blocks, struct gos_ledger *ledger)
 {
     *ledger = (struct gos_ledger){0};
     struct entry_book book = {
@@ -274,8 +274,6 @@ void gos_ledger_make(const struct gos_evidence *evidence, const struct gos_devic
         mark_unknown(ledger);
         return;
     }
-    struct gos_fragmentation blocks;
-    gos_fragmentation_make(evidence, device, &blocks);
     gos_pool_sum_make(evidence, device, &book.pools);
     enter_total(&book);
     enter_processes(&book);
@@ -284,7 +282,7 @@ void gos_ledger_make(const struct gos_evidence *evidence, const struct gos_devic
     claim_pools(&book);
     claim_graphs(&book);
     gos_framework_split(evidence, (uint32_t)device->ordinal, ledger);
-    claim_derived(&book, blocks.block_stuck_bytes);
+    claim_derived(&book, blocks->block_stuck_bytes);
     claim_context(&book);
     sum_own(ledger);
     close_ledger(ledger);

@@ -8,7 +8,6 @@
 #include "../base/readable.h"
 #include "sink.h"
 
-#define DRAFT_MAX 8
 #define NAME_TRIES 100u
 #define PAGE_BYTES 4096u
 #define ROOM_BYTES (128u * 1024u) /* of a slot, at first, on the disk */
@@ -20,7 +19,7 @@ static struct own {
     uint64_t inode;
     bool is_in_use;
     char path[GOS_PATH_BYTES];
-} own[DRAFT_MAX];
+} own[GOS_DRAFT_MAX];
 
 static uint64_t round_up(uint64_t bytes)
 {
@@ -156,7 +155,7 @@ static int give_name(struct own *draft, struct gos_new_file *file, const struct 
     bool whole = false;
     int result = -EEXIST;
 
-    for (unsigned i = 0; i < NAME_TRIES && result == -EEXIST; i++, tried.number += DRAFT_MAX) {
+    for (unsigned i = 0; i < NAME_TRIES && result == -EEXIST; i++, tried.number += GOS_DRAFT_MAX) {
         result = gos_files_name(draft->path, &tried, "draft");
         if (result == 0)
             result = gos_new_file_name(file, draft->path, &whole);
@@ -316,7 +315,7 @@ static unsigned unused(void)
 {
     unsigned found = 0;
 
-    for (unsigned i = 1; i <= DRAFT_MAX; i++) {
+    for (unsigned i = 1; i <= GOS_DRAFT_MAX; i++) {
         const struct own *draft = &own[i - 1];
         if (!draft->is_in_use && (!found || (draft->header && !own[found - 1].header)))
             found = i;
@@ -376,7 +375,7 @@ const char *gos_draft_path(unsigned draft)
 
 bool gos_draft_is_own(const char *path)
 {
-    for (unsigned i = 0; i < DRAFT_MAX; i++)
+    for (unsigned i = 0; i < GOS_DRAFT_MAX; i++)
         if (own[i].header && strcmp(own[i].path, path) == 0)
             return true;
     return false;
@@ -384,7 +383,7 @@ bool gos_draft_is_own(const char *path)
 
 void gos_draft_end(void)
 {
-    for (unsigned i = 0; i < DRAFT_MAX; i++) {
+    for (unsigned i = 0; i < GOS_DRAFT_MAX; i++) {
         if (!own[i].is_in_use)
             remove_file(&own[i]);
     }
@@ -392,6 +391,6 @@ void gos_draft_end(void)
 
 void gos_draft_reset_after_fork(void)
 {
-    for (unsigned i = 0; i < DRAFT_MAX; i++)
+    for (unsigned i = 0; i < GOS_DRAFT_MAX; i++)
         forget(&own[i]);
 }

@@ -16,6 +16,9 @@
 #include "draft_file.h"
 #include "files.h"
 
+/* One for each failure that the shim keeps, and for some that are being looked into. */
+#define GOS_DRAFT_MAX 24
+
 struct gos_draft_words {
     const char *data[GOS_DRAFT_FORMS];
     size_t bytes[GOS_DRAFT_FORMS];

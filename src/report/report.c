@@ -38,7 +38,7 @@ struct files {
 };
 
 /* Reports whose files went to others and that may still be rewritten: more than are ever kept. */
-#define ROBBED_MAX 16
+#define ROBBED_MAX 32
 
 static struct {
     struct gos_lock lock;
@@ -253,8 +253,12 @@ static void rob(const struct files *files)
     state.robbed[state.robbed_count++ % ROBBED_MAX] = files->serial;
 }
 
+/* The newest is robbed by each failure that finds no room, so the last of those is not all. */
 static bool was_robbed(const struct gos_report *report)
 {
+    if (report->serial && report->number && report->number == state.newest.number &&
+        report->serial != state.newest.serial)
+        return true;
     for (unsigned i = 0; report->serial && i < ROBBED_MAX; i++)
         if (state.robbed[i] == report->serial)
             return true;

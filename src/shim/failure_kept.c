@@ -50,6 +50,7 @@ static void look(struct gos_failure *failure, const struct gos_request *request,
     add_torchs_books(&failure->evidence);
     failure->evidence.rehearsed = gos_rehearsal_count();
     failure->lacks_lasting = parts != GOS_OBSERVE_ALL;
+    failure->is_mapped = false;
     if (parts == GOS_OBSERVE_ALL)
         failure->thorough_ns = gos_os.monotonic_ns();
     if (request && request->is_word)
@@ -121,7 +122,11 @@ bool gos_failure_draft(struct gos_failure *failure)
 /* Nothing that was tried has recovered memory. */
 static void judge(struct gos_failure *failure)
 {
-    gos_diagnose(&failure->evidence, &failure->diagnosis);
+    if (failure->is_mapped)
+        gos_diagnose_again(&failure->evidence, &failure->diagnosis);
+    else
+        gos_diagnose(&failure->evidence, &failure->diagnosis);
+    failure->is_mapped = true;
     if (failure->report.step_count > 0)
         gos_failure_learn_from_steps(failure, false);
 }

@@ -22,6 +22,7 @@ struct gos_failure {
     bool holds_turn;
     bool is_quiet;        /* its caller may survive it: a draft, and no line on stderr */
     bool was_told;        /* a line on stderr has told of its place already */
+    bool is_mapped;       /* the diagnosis is of this evidence, apart from the request */
     bool lacks_lasting;   /* evidence of a moment alone: host, versions, environment are missing */
     uint64_t thorough_ns; /* when everything was looked at last (monotonic); 0: never */
 };

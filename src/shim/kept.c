@@ -10,9 +10,6 @@
 #include "failure.h"
 #include "stack_room.h"
 
-/* A failure holds a whole report's evidence, up to a few MiB, and a draft. */
-#define KEPT_MAX 8
-
 /* Of more threads that are refused at one place the newest are known. */
 #define WAITING_MAX 4
 
@@ -39,14 +36,14 @@ static struct kept {
     bool is_lent;
     bool is_settled; /* its report says all that is known */
     bool was_told;
-} kept[KEPT_MAX]; /* the newest first; free ones come last */
+} kept[GOS_KEPT_MAX]; /* the newest first; free ones come last */
 static uint64_t last_ticket;
 
 /* --- with the lock -------------------------------------------------------------------------- */
 
 static struct kept *with_story(uint64_t story)
 {
-    for (size_t i = 0; i < KEPT_MAX; i++)
+    for (size_t i = 0; i < GOS_KEPT_MAX; i++)
         if (kept[i].ticket && kept[i].story == story)
             return &kept[i];
     return NULL;
@@ -54,7 +51,7 @@ static struct kept *with_story(uint64_t story)
 
 static struct kept *with_ticket(uint64_t ticket)
 {
-    for (size_t i = 0; i < KEPT_MAX; i++)
+    for (size_t i = 0; i < GOS_KEPT_MAX; i++)
         if (kept[i].ticket == ticket)
             return &kept[i];
     return NULL;
@@ -63,10 +60,10 @@ static struct kept *with_ticket(uint64_t ticket)
 static struct gos_failure *remove_kept(struct kept *entry)
 {
     struct gos_failure *failure = entry->failure;
-    size_t after = (size_t)(&kept[KEPT_MAX - 1] - entry);
+    size_t after = (size_t)(&kept[GOS_KEPT_MAX - 1] - entry);
 
     memmove(entry, entry + 1, after * sizeof *entry);
-    kept[KEPT_MAX - 1] = (struct kept){.ticket = 0};
+    kept[GOS_KEPT_MAX - 1] = (struct kept){.ticket = 0};
     return failure;
 }
 
@@ -80,7 +77,7 @@ static struct kept *push(uint64_t story)
 
 static struct kept *oldest_at_rest(void)
 {
-    for (size_t i = KEPT_MAX; i-- > 0;)
+    for (size_t i = GOS_KEPT_MAX; i-- > 0;)
         if (!kept[i].is_lent)
             return &kept[i];
     return NULL;
@@ -248,7 +245,7 @@ static uint64_t lend_or_make(uint64_t story, const struct gos_request *request,
     gos_lock_acquire(&lock);
     struct kept *entry = with_story(story);
     bool is_others = entry && entry->is_lent;
-    if (!entry && may_be_made && !kept[KEPT_MAX - 1].ticket)
+    if (!entry && may_be_made && !kept[GOS_KEPT_MAX - 1].ticket)
         entry = push(story);
     if (entry)
         add_waiting(entry, request);
@@ -313,7 +310,7 @@ struct gos_failure *gos_kept_take_unsettled(bool (*is_it)(const struct gos_failu
     struct gos_failure *failure = NULL;
 
     gos_lock_acquire(&lock);
-    for (size_t i = 0; i < KEPT_MAX && !failure; i++)
+    for (size_t i = 0; i < GOS_KEPT_MAX && !failure; i++)
         if (kept[i].ticket && !kept[i].is_lent && !kept[i].is_settled &&
             is_it(kept[i].failure, arg))
             failure = remove_kept(&kept[i]);
@@ -333,7 +330,7 @@ static struct kept *place_for(uint64_t story, bool has_room)
 
     if (entry)
         return is_taken_by_this(entry) ? entry : NULL;
-    return has_room && !kept[KEPT_MAX - 1].ticket ? push(story) : NULL;
+    return has_room && !kept[GOS_KEPT_MAX - 1].ticket ? push(story) : NULL;
 }
 
 uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure,
@@ -450,7 +447,7 @@ static bool lend_due(uint64_t story, uint64_t until_ns, struct kept *lent)
     struct kept *first = NULL;
 
     gos_lock_acquire(&lock);
-    for (size_t i = KEPT_MAX; i-- > 0;)
+    for (size_t i = GOS_KEPT_MAX; i-- > 0;)
         if (is_due(&kept[i], story) && kept[i].refused_ns <= until_ns &&
             (!first || kept[i].refused_ns < first->refused_ns))
             first = &kept[i];

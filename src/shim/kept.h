@@ -24,6 +24,12 @@
 struct gos_failure;
 
 /*
+ * A failure holds a whole report's evidence, up to a few MiB, and a draft.  A
+ * program that is refused at more lines than this in turn is told of each again.
+ */
+#define GOS_KEPT_MAX 16
+
+/*
  * A refusal that is not told now goes into the draft of its story, with the
  * evidence of now as far as that is cheap; this thread waits for an answer to it.
  */

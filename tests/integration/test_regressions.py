@@ -208,6 +208,13 @@ def test_answer_on_a_small_stack_is_noted_in_the_report_at_the_end(same, program
     assert run.report.outcome == "recovered-by-caller"
 
 
+def test_many_lines_that_are_refused_in_turn_are_told_once_each(same, program):
+    run = same(program("regress_many_lines"))
+    assert run.stderr.count("was refused") == len(run.reports) == 10
+    assert not any("reports not written" in line
+                   for report in run.reports for line in report.json["incomplete"])
+
+
 def test_context_that_comes_after_many_streams_ends_with_its_memory(same, program):
     books_agree(same(program("regress_many_streams")))
 

@@ -147,6 +147,29 @@ static void a_map_that_lacks_allocations_says_how_many(void **state)
     assert_int_equal(map.block_lost_count, 7);
 }
 
+static void other_request_is_judged_by_the_map_that_there_is(void **state)
+{
+    (void)state;
+    static struct gos_evidence evidence;
+    static struct gos_diagnosis once, again;
+    const struct scene first = {.ask = 64 * MIB, .by = SITE_APP, .app = 9000, .pieces = 3000};
+    const struct scene second = {
+        .ask = 9 * GIB, .by = SITE_TORCH, .app = 9000, .pieces = 3000, .torch_unused = 1};
+    scene_evidence(&first, &evidence);
+    gos_diagnose(&evidence, &again);
+    scene_evidence(&second, &evidence);
+    gos_diagnose(&evidence, &once);
+    again.fragmentation[0].block_lost_count = 4711; /* nothing counts them again */
+    gos_diagnose_again(&evidence, &again);
+    assert_int_equal(again.fragmentation[0].block_lost_count, 4711);
+    again.fragmentation[0].block_lost_count = 0;
+    assert_int_equal(again.verdict.code, once.verdict.code);
+    assert_string_equal(again.verdict.summary, once.verdict.summary);
+    assert_memory_equal(again.ledgers, once.ledgers, sizeof once.ledgers);
+    assert_memory_equal(again.fragmentation, once.fragmentation, sizeof once.fragmentation);
+    gos_scratch_release(&evidence.scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +182,7 @@ int main(void)
         cmocka_unit_test(empty_device_has_no_fragmentation),
         cmocka_unit_test(pieces_of_pools_are_what_live_memory_keeps_there),
         cmocka_unit_test(a_map_that_lacks_allocations_says_how_many),
+        cmocka_unit_test(other_request_is_judged_by_the_map_that_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,14 @@
 #include "../../src/diagnose/pool_sum.h"
 #include "diagnose_fixture.h"
 
+static void make_ledger(const struct gos_evidence *evidence,
+                        const struct gos_device_evidence *device, struct gos_ledger *ledger)
+{
+    struct gos_fragmentation blocks;
+    gos_fragmentation_make(evidence, device, &blocks);
+    gos_ledger_make(evidence, device, &blocks, ledger);
+}
+
 #define WILD_ROUNDS 40000
 
 static int64_t sum_of(const struct gos_ledger *ledger)
@@ -212,7 +220,7 @@ static void sums_are_exact_for_any_numbers(void **state)
         struct gos_ledger ledger;
         memset(&world, 0, sizeof(world));
         make_wild_device(&world, &seed);
-        gos_ledger_make(&world.evidence, &world.evidence.devices[0], &ledger);
+        make_ledger(&world.evidence, &world.evidence.devices[0], &ledger);
         assert_adds_up(&ledger);
         count(&occurrences, &ledger);
     }
@@ -249,7 +257,7 @@ static void ledger_of(const struct scene *scene, struct gos_evidence *evidence,
                       struct gos_ledger *ledger)
 {
     scene_evidence(scene, evidence);
-    gos_ledger_make(evidence, &evidence->devices[0], ledger);
+    make_ledger(evidence, &evidence->devices[0], ledger);
     assert_adds_up(ledger);
 }
 
@@ -430,7 +438,7 @@ static void old_nvml_reserve_is_derived_from_the_totals(void **state)
     struct scene scene = {.app = 100};
     scene_evidence(&scene, &evidence);
     evidence.devices[0].nvml_reserved_bytes = 0;
-    gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+    make_ledger(&evidence, &evidence.devices[0], &ledger);
     assert_adds_up(&ledger);
     assert_int_equal(line_mib(&ledger, GOS_LEDGER_RESERVE), 616);
     assert_int_equal(ledger.lines[GOS_LEDGER_RESERVE].source, GOS_SOURCE_DERIVED);
@@ -447,7 +455,7 @@ static void slice_of_a_card_is_counted_by_the_driver(void **state)
     struct scene scene = {.app = 100};
     scene_evidence(&scene, &evidence);
     evidence.devices[0].nvml_total_bytes = 80 * GIB;
-    gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+    make_ledger(&evidence, &evidence.devices[0], &ledger);
     assert_adds_up(&ledger);
     assert_int_equal(ledger.total_bytes, 16384 * MIB);
     gos_scratch_release(&evidence.scratch);
@@ -482,7 +490,7 @@ static void overshoot_is_a_negative_residual(void **state)
     struct scene scene = {.app = 8000, .others = 7000};
     scene_evidence(&scene, &evidence);
     evidence.devices[0].driver_free_bytes += 100 * MIB;
-    gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+    make_ledger(&evidence, &evidence.devices[0], &ledger);
     assert_adds_up(&ledger);
     assert_int_equal(ledger.lines[GOS_LEDGER_RESIDUAL].bytes, -100 * (int64_t)MIB);
     gos_scratch_release(&evidence.scratch);
@@ -500,7 +508,7 @@ static void count_that_sticks_is_not_believed_over_our_books(void **state)
         scene_evidence(&scene, &evidence);
         evidence.pools[0].used_bytes += 2000 * MIB;
         evidence.pools[0].used_sticks = is_seen; /* else by what cannot be: more than reserved */
-        gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+        make_ledger(&evidence, &evidence.devices[0], &ledger);
         assert_adds_up(&ledger);
         assert_int_equal(line_mib(&ledger, GOS_LEDGER_LIVE_POOL), 3000);
         assert_int_equal(line_mib(&ledger, GOS_LEDGER_POOL_IDLE), scene.pool_idle);
@@ -524,7 +532,7 @@ static void pending_is_the_same_in_both_readings_of_used(void **state)
         scene_evidence(&scene, &evidence);
         if (counts_freed)
             evidence.pools[0].used_bytes += 1000 * MIB;
-        gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+        make_ledger(&evidence, &evidence.devices[0], &ledger);
         assert_adds_up(&ledger);
         assert_int_equal(line_mib(&ledger, GOS_LEDGER_LIVE_POOL), 3000);
         assert_int_equal(line_mib(&ledger, GOS_LEDGER_POOL_IDLE), 2000);
@@ -556,7 +564,7 @@ static void imported_pools_are_on_the_exporters_account(void **state)
     scene_evidence(&scene, &evidence);
     evidence.pools[1].imported = true;
     evidence.pools[1].reserved_bytes = evidence.pools[1].used_bytes = 4 * GIB;
-    gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+    make_ledger(&evidence, &evidence.devices[0], &ledger);
     assert_adds_up(&ledger);
     assert_int_equal(line_mib(&ledger, GOS_LEDGER_LIVE_POOL), 0);
     gos_scratch_release(&evidence.scratch);
@@ -571,7 +579,7 @@ static void imported_memory_is_on_no_line_of_ours(void **state)
     scene_evidence(&scene, &evidence);
     evidence.devices[0].live[GOS_KIND_IMPORTED].live_bytes = 4 * GIB;
     evidence.devices[0].live[GOS_KIND_HANDLE].live_bytes = 4 * GIB;
-    gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+    make_ledger(&evidence, &evidence.devices[0], &ledger);
     assert_adds_up(&ledger);
     assert_int_equal(ledger.own_bytes, 612 * MIB);
     assert_int_equal(line_mib(&ledger, GOS_LEDGER_OTHERS), 5000);
@@ -587,7 +595,7 @@ static void unreadable_device_has_an_empty_ledger(void **state)
     struct scene scene = {.app = 100, .view = VIEW_NONE};
     scene_evidence(&scene, &evidence);
     evidence.devices[0].driver_known = false;
-    gos_ledger_make(&evidence, &evidence.devices[0], &ledger);
+    make_ledger(&evidence, &evidence.devices[0], &ledger);
     assert_adds_up(&ledger);
     assert_false(ledger.known);
     assert_int_equal(ledger.lines[GOS_LEDGER_FREE].source, GOS_SOURCE_UNKNOWN);

@@ -278,15 +278,16 @@ static void void_draft_says_nothing_and_goes_at_the_normal_end(void **state)
 static void more_drafts_than_there_are_is_an_error(void **state)
 {
     (void)state;
-    struct gos_report reports[9];
-    for (unsigned i = 0; i < 9; i++) {
+    static struct gos_report reports[GOS_DRAFT_MAX + 1];
+    struct gos_report *last = &reports[GOS_DRAFT_MAX];
+    for (unsigned i = 0; i <= GOS_DRAFT_MAX; i++) {
         reports[i] = shape.report;
-        assert_int_equal(gos_report_draft(&reports[i]), i < 8 ? 0 : -EBUSY);
+        assert_int_equal(gos_report_draft(&reports[i]), i < GOS_DRAFT_MAX ? 0 : -EBUSY);
     }
-    assert_int_equal(reports[8].draft, 0);
+    assert_int_equal(last->draft, 0);
     gos_report_draft_void(&reports[3]);
-    assert_int_equal(gos_report_draft(&reports[8]), 0);
-    assert_int_equal(reports[8].draft, 4);
+    assert_int_equal(gos_report_draft(last), 0);
+    assert_int_equal(last->draft, 4);
 }
 
 static void draft_that_outgrows_its_room_gets_more(void **state)
@@ -632,7 +633,7 @@ static void forked_child_leaves_the_drafts_of_its_parent_alone(void **state)
     in_child(child_makes_its_own);
     assert_true(draft_says(STEM "1.draft", 5001));
     assert_true(exists(STEM "2.draft"));
-    assert_true(draft_says(STEM "9.draft", 6001)); /* the same name but for the number */
+    assert_true(draft_says(STEM "25.draft", 6001)); /* the same name but for the number */
 }
 
 /* --- no room --- */
@@ -707,10 +708,10 @@ static void file_that_somebody_cut_short_is_replaced(void **state)
     assert_int_equal(truncate(in_directory(STEM "1.draft"), 0), 0);
     assert_int_equal(draft_with(9102), 0);
     assert_int_equal(count_files(".draft"), 1);
-    assert_true(draft_says(STEM "9.draft", 9102));
-    assert_int_equal(truncate(in_directory(STEM "9.draft"), 5000), 0);
+    assert_true(draft_says(STEM "25.draft", 9102));
+    assert_int_equal(truncate(in_directory(STEM "25.draft"), 5000), 0);
     gos_report_draft_void(&shape.report);
-    assert_int_equal(truncate(in_directory(STEM "9.draft"), 0), 0);
+    assert_int_equal(truncate(in_directory(STEM "25.draft"), 0), 0);
     shape.report.draft = 1;
     gos_report_draft_void(&shape.report);
     gos_report_drafts_end();

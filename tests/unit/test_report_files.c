@@ -315,6 +315,23 @@ static void report_whose_files_were_taken_is_not_written_over_the_later_one(void
     assert_int_equal(count_files(".json"), 1);
 }
 
+static void report_whose_files_were_taken_long_ago_is_not_written_over_the_last_one(void **state)
+{
+    (void)state;
+    gos_options.report_max = 1;
+    struct gos_report first = another_report(), second;
+    assert_int_equal(gos_report_write(&first), 0);
+    shape.evidence.request.bytes = 2000;
+    for (int i = 0; i < 100; i++) {
+        second = another_report();
+        assert_int_equal(gos_report_write(&second), 0);
+    }
+    shape.evidence.request.bytes = 1000;
+    first.outcome = GOS_OUTCOME_RECOVERED_BY_CALLER;
+    assert_int_equal(gos_report_write(&first), 0);
+    assert_true(holds(second.json_path, "\"bytes\": 2000,"));
+}
+
 static void survived_one_makes_room_and_the_last_failure_is_the_newest_report(void **state)
 {
     (void)state;
@@ -640,6 +657,7 @@ int main(void)
         TEST(link_put_at_our_name_is_replaced_not_followed),
         TEST(later_failures_take_the_place_of_the_newest_beyond_the_maximum),
         TEST(report_whose_files_were_taken_is_not_written_over_the_later_one),
+        TEST(report_whose_files_were_taken_long_ago_is_not_written_over_the_last_one),
         TEST(survived_one_makes_room_and_the_last_failure_is_the_newest_report),
         TEST(report_that_is_told_again_takes_the_next_number),
         TEST(snapshots_leave_failures_and_the_exit_their_room),

@@ -26,7 +26,7 @@ struct gos_failure {
     int freed_count;
 };
 
-static struct gos_failure failures[16];
+static struct gos_failure failures[GOS_KEPT_MAX + 3];
 static struct gos_failure *next_noted;
 static int told_count;
 
@@ -252,30 +252,30 @@ static void lent_one_is_not_noted_nor_taken_nor_settled(void **state)
 static void oldest_is_settled_before_it_makes_room(void **state)
 {
     (void)state;
-    for (uint64_t story = 1; story <= 8; story++) {
+    for (uint64_t story = 1; story <= GOS_KEPT_MAX; story++) {
         next_noted = &failures[story];
         note(story);
     }
-    next_noted = &failures[9];
-    note(9);
+    next_noted = &failures[GOS_KEPT_MAX + 1];
+    note(GOS_KEPT_MAX + 1);
     assert_int_equal(failures[1].told_late_count, 1);
     assert_int_equal(failures[1].freed_count, 1);
-    for (int i = 2; i <= 9; i++)
+    for (int i = 2; i <= GOS_KEPT_MAX + 1; i++)
         assert_int_equal(failures[i].freed_count, 0);
 }
 
 static void lent_ones_are_never_pushed_out(void **state)
 {
     (void)state;
-    uint64_t tickets[10];
-    for (uint64_t i = 0; i < 10; i++)
+    uint64_t tickets[GOS_KEPT_MAX + 2];
+    for (uint64_t i = 0; i < GOS_KEPT_MAX + 2; i++)
         tickets[i] = gos_kept_put(i + 1, &failures[i], &request, true);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < GOS_KEPT_MAX; i++)
         assert_int_equal(failures[i].freed_count, 0);
-    assert_int_equal(tickets[8], 0);
-    assert_int_equal(failures[8].freed_count, 1);
-    assert_int_equal(failures[9].freed_count, 1);
-    for (int i = 0; i < 8; i++)
+    assert_int_equal(tickets[GOS_KEPT_MAX], 0);
+    assert_int_equal(failures[GOS_KEPT_MAX].freed_count, 1);
+    assert_int_equal(failures[GOS_KEPT_MAX + 1].freed_count, 1);
+    for (int i = 0; i < GOS_KEPT_MAX; i++)
         gos_kept_give_back(tickets[i]);
 }
 
@@ -383,15 +383,16 @@ static void refusal_after_an_answer_without_room_is_not_survived(void **state)
 static void without_room_on_the_stack_nothing_is_pushed_out(void **state)
 {
     (void)state;
-    for (uint64_t story = 1; story <= 8; story++) {
+    struct gos_failure *last = &failures[GOS_KEPT_MAX + 1];
+    for (uint64_t story = 1; story <= GOS_KEPT_MAX; story++) {
         next_noted = &failures[story];
         note(story);
     }
     has_room = false;
-    assert_int_equal(put(9, &failures[9], false), 0);
+    assert_int_equal(put(GOS_KEPT_MAX + 1, last, false), 0);
     assert_int_equal(failures[1].told_late_count, 0);
     assert_int_equal(failures[1].freed_count, 0);
-    assert_int_equal(failures[9].freed_count, 1);
+    assert_int_equal(last->freed_count, 1);
 }
 
 static void *fail_there_too(void *unused)
