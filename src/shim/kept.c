@@ -363,7 +363,7 @@ bool gos_kept_let_go(uint64_t but_story)
     struct gos_failure *failure = NULL;
 
     gos_lock_acquire(&lock);
-    for (size_t i = KEPT_MAX; i-- > 0 && !failure;)
+    for (size_t i = GOS_KEPT_MAX; i-- > 0 && !failure;)
         if (kept[i].ticket && kept[i].story != but_story && !kept[i].is_lent && kept[i].is_settled)
             failure = remove_kept(&kept[i]);
     gos_lock_release(&lock);
@@ -466,7 +466,7 @@ static bool lend_overtaken(struct kept *lent)
     uint64_t settled_ns = 0;
 
     gos_lock_acquire(&lock);
-    for (size_t i = 0; i < KEPT_MAX; i++) {
+    for (size_t i = 0; i < GOS_KEPT_MAX; i++) {
         if (kept[i].ticket && kept[i].settled_ns > settled_ns)
             settled_ns = kept[i].settled_ns;
         if (kept[i].ticket && kept[i].told_ns && (!last || kept[i].refused_ns > last->refused_ns))
