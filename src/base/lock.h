@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum gos_rank {
-    GOS_RANK_EPISODE = 1, /* one recovery at a time */
+    GOS_RANK_TURN = 1, /* one recovery at a time */
     GOS_RANK_REPORT,      /* one report being written */
     GOS_RANK_FLUSH,       /* flush callbacks, the interpreter's functions */
     GOS_RANK_VMM,         /* physical handles and mappings */

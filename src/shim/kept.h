@@ -54,7 +54,7 @@ struct gos_failure *gos_kept_take_unsettled(bool (*is_it)(const struct gos_failu
 uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure,
                       const struct gos_request *request, bool told);
 
-/* For the one with the ticket; NULL: it is gone.  Waits while it is lent to another. */
+/* For the one with the ticket; NULL: it is gone.  Waits while it is lent to another, 2 s. */
 struct gos_failure *gos_kept_borrow(uint64_t ticket);
 void gos_kept_give_back(uint64_t ticket);
 
