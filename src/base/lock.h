@@ -15,19 +15,19 @@
 #include <stdint.h>
 
 enum gos_rank {
-    GOS_RANK_EPISODE = 1, /* one recovery at a time */
-    GOS_RANK_REPORT,      /* one report being written */
-    GOS_RANK_FLUSH,       /* flush callbacks, the interpreter's functions */
-    GOS_RANK_VMM,         /* physical handles and mappings */
-    GOS_RANK_POOL,        /* pools, streams, contexts */
-    GOS_RANK_HISTORY,     /* samples of what sites hold */
-    GOS_RANK_SHARD,       /* one registry shard; never two */
-    GOS_RANK_SITE,        /* interned stacks */
-    GOS_RANK_MODULE,      /* table of loaded objects */
-    GOS_RANK_EVENT,       /* ring of recent events */
-    GOS_RANK_INTERN,      /* shared strings */
-    GOS_RANK_ALLOWANCE,   /* what this process may use of each device */
-    GOS_RANK_MEMORY,      /* metadata memory */
+    GOS_RANK_TURN = 1,  /* one recovery at a time */
+    GOS_RANK_REPORT,    /* one report being written */
+    GOS_RANK_FLUSH,     /* flush callbacks, the interpreter's functions */
+    GOS_RANK_VMM,       /* physical handles and mappings */
+    GOS_RANK_POOL,      /* pools, streams, contexts */
+    GOS_RANK_HISTORY,   /* samples of what sites hold */
+    GOS_RANK_SHARD,     /* one registry shard; never two */
+    GOS_RANK_SITE,      /* interned stacks */
+    GOS_RANK_MODULE,    /* table of loaded objects */
+    GOS_RANK_EVENT,     /* ring of recent events */
+    GOS_RANK_INTERN,    /* shared strings */
+    GOS_RANK_ALLOWANCE, /* what this process may use of each device */
+    GOS_RANK_MEMORY,    /* metadata memory */
 };
 
 struct gos_lock {

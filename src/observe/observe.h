@@ -29,7 +29,7 @@ enum {
  * could be had at all (totals and the request are filled even then).
  *
  * Hook context: yes; takes the locks of track one at a time.  The caller holds
- * at most the locks of episode and report.  Release with gos_observe_release.
+ * at most the locks of turn and report.  Release with gos_observe_release.
  */
 int gos_observe(struct gos_evidence *evidence, const struct gos_request *request, unsigned parts);
 

@@ -371,11 +371,14 @@ bool gos_kept_let_go(uint64_t but_story)
     return failure != NULL;
 }
 
+/* Whoever has it may have ended inside of us, or be about to write to a disk that does not answer.
+ */
 #define LENT_PAUSE_NS 500000u
+#define LENT_PAUSES 4000
 
 struct gos_failure *gos_kept_borrow(uint64_t ticket)
 {
-    for (;;) {
+    for (unsigned i = 0; i < LENT_PAUSES; i++) {
         struct gos_failure *failure = NULL;
 
         gos_lock_acquire(&lock);
@@ -390,6 +393,7 @@ struct gos_failure *gos_kept_borrow(uint64_t ticket)
             return failure;
         gos_os.sleep_ns(LENT_PAUSE_NS);
     }
+    return NULL;
 }
 
 /*

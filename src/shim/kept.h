@@ -57,7 +57,7 @@ uint64_t gos_kept_put(uint64_t story, struct gos_failure *failure,
 /* Forget the oldest of another story whose report says all.  False: there is none. */
 bool gos_kept_let_go(uint64_t but_story);
 
-/* For the one with the ticket; NULL: it is gone.  Waits while it is lent to another. */
+/* For the one with the ticket; NULL: it is gone.  Waits while it is lent to another, 2 s. */
 struct gos_failure *gos_kept_borrow(uint64_t ticket);
 void gos_kept_give_back(uint64_t ticket);
 

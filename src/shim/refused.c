@@ -65,6 +65,12 @@ static struct gos_request describe(const struct gos_python_refusal *refusal)
     return request;
 }
 
+/* Without a stack, all that is refused so is one story. */
+static uint64_t story_of(const struct gos_request *request)
+{
+    return request->origin ? request->origin : 1;
+}
+
 static bool is_of_framework(const struct gos_failure *failure, const void *framework)
 {
     return strcmp(gos_holder_of_request(&failure->evidence.request), framework) == 0;
@@ -96,7 +102,7 @@ static struct gos_failure *gather(const struct gos_python_refusal *refusal,
     } else {
         failure = gos_failure_open(request, GOS_OBSERVE_ALL);
         if (failure)
-            gos_failure_inherit(failure, gos_kept_take(request->origin));
+            gos_failure_inherit(failure, gos_kept_take(story_of(request)));
     }
     if (!failure)
         return NULL;
@@ -149,14 +155,14 @@ static bool is_about_devices(const struct gos_evidence *evidence)
     return evidence->request.device >= 0;
 }
 
-static void tell(struct gos_failure *failure, uint64_t origin)
+static void tell(struct gos_failure *failure, uint64_t story)
 {
     struct gos_evidence *evidence = &failure->evidence;
 
     if (evidence->request.device < 0)
         find_device(evidence);
     if (!is_about_devices(evidence)) {
-        gos_kept_recovered(origin); /* nothing is kept in the place that was taken */
+        gos_kept_recovered(story); /* nothing is kept in the place that was taken */
         gos_failure_free(failure);
         return;
     }
@@ -164,7 +170,7 @@ static void tell(struct gos_failure *failure, uint64_t origin)
     gos_failure_write(failure, GOS_OUTCOME_FAILED);
     gos_notice(&failure->report, false);
     struct gos_request request = evidence->request;
-    uint64_t ticket = gos_kept_put(origin, failure, &request, true);
+    uint64_t ticket = gos_kept_put(story, failure, &request, true);
     if (ticket)
         gos_kept_give_back(ticket);
 }
@@ -195,11 +201,11 @@ static void refused(const struct gos_python_refusal *refusal, bool is_end)
         return;
     gos_thread.depth++;
     struct gos_request request = describe(refusal);
-    if (is_end || !gos_kept_told_ns(request.origin)) {
+    if (is_end || !gos_kept_told_ns(story_of(&request))) {
         remember(refusal->mark);
         struct gos_failure *failure = gather(refusal, &request);
         if (failure)
-            tell(failure, request.origin);
+            tell(failure, story_of(&request));
     }
     gos_thread.depth--;
 }

@@ -41,7 +41,7 @@ extern void *__dso_handle;
 GOS_READ_MOSTLY _Atomic int gos_shim_mode_now = GOS_SHIM_UNSTARTED;
 static _Atomic int initialised_pid;
 static _Atomic int settings_read; /* 0 no, 1 being read, 2 read */
-static struct gos_lock settings_lock = GOS_LOCK_INIT(GOS_RANK_EPISODE);
+static struct gos_lock settings_lock = GOS_LOCK_INIT(GOS_RANK_TURN);
 
 static void read_settings(void)
 {

@@ -44,27 +44,35 @@ uint64_t gos_story_number(void)
     return story.number;
 }
 
-/* Without a stack, what a thread is refused of one kind is one story. */
-static uint64_t number_of(const struct gos_request *request)
+/* Without a stack, what a thread is refused of one kind may be one story, and is no other thread's.
+ */
+static bool is_same_place(const struct gos_request *request)
 {
-    uint64_t thread = gos_thread_index();
+    if (request->origin || story.last.origin)
+        return request->origin == story.last.origin;
+    return request->device == story.last.device &&
+           (request->is_word || request->kind == story.last.kind);
+}
+
+static uint64_t number_for(const struct gos_request *request)
+{
+    static _Atomic uint64_t unknown_count;
 
     return request->origin ? request->origin
-                           : gos_table_mix(thread << 32 ^ (uint64_t)request->kind << 8 ^
-                                           (uint64_t)(request->device + 1)) |
-                                 1;
+                           : gos_table_mix(~atomic_fetch_add(&unknown_count, 1)) | 1;
 }
 
 /* A story that was put off on trust, and in which nothing succeeded, was misplaced trust. */
 static void begin(const struct gos_request *request)
 {
-    bool is_another = story.number != number_of(request);
+    uint64_t number = number_for(request);
+    bool is_another = number != story.number;
 
     if (gos_story_open && story.trusted && is_another)
         gos_habit_forget(story.number);
     if (gos_story_open && is_another)
         gos_kept_settle(story.number);
-    story.number = number_of(request);
+    story.number = number;
     story.first_bytes = request->bytes;
     story.survivable_count = gos_habit_may_repeat(request->kind) && request->origin
                                  ? gos_habit_survived(request->origin)
@@ -108,8 +116,7 @@ static bool is_first_in_earnest(const struct gos_request *request)
 /* Without stacks, asking for more is all that shows another story. */
 static bool is_same_story(const struct gos_request *request)
 {
-    return number_of(request) == story.number &&
-           (request->origin || request->bytes <= story.last.bytes);
+    return is_same_place(request) && (request->origin || request->bytes <= story.last.bytes);
 }
 
 static bool continues(const struct gos_request *request, uint32_t known_attempts)
@@ -193,10 +200,10 @@ static void add_driver_call(struct gos_request *request)
 
 enum gos_story_answer gos_story_word(struct gos_request *request)
 {
-    bool asked_driver = gos_story_open && story.number == number_of(request) &&
-                        !story.last.is_word && !story.went_on;
+    bool is_open = gos_story_open && is_same_place(request);
+    bool asked_driver = is_open && !story.last.is_word && !story.went_on;
 
-    if (!gos_story_open || story.number != number_of(request))
+    if (!is_open)
         begin(request);
     if (asked_driver)
         add_driver_call(request);

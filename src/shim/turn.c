@@ -15,7 +15,7 @@
 #include "../track/capture.h"
 #include "../track/registry.h"
 
-static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_EPISODE);
+static struct gos_lock turn = GOS_LOCK_INIT(GOS_RANK_TURN);
 static _Atomic int owner; /* thread id; 0: nobody, or one that is just taking it */
 static struct {
     uint64_t ended_ns;

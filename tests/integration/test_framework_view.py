@@ -207,7 +207,7 @@ def test_failing_call_does_not_wait_for_a_late_answer(frameworks, gil):
     assert run.report.code == "fragmented"
 
 
-def test_end_of_an_episode_does_not_wait_for_a_late_answer(frameworks):
+def test_end_of_a_story_does_not_wait_for_a_late_answer(frameworks):
     run = frameworks("own_then_survives")
     assert outcomes(run) == ["torch asks 2", "torch asks 0"]
     assert run.report.outcome == "recovered-by-caller"

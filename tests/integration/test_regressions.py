@@ -13,7 +13,7 @@ def test_closed_stderr_does_not_end_the_program(same, program):
     assert run.report.code == "request-too-large"
 
 
-def test_physical_memory_had_at_the_second_attempt_ends_the_episode(same, program):
+def test_physical_memory_had_at_the_second_attempt_ends_the_story(same, program):
     run = same(program("regress_physical_again"))
     assert run.report.outcome == "recovered-by-caller"
 

@@ -179,7 +179,7 @@ static void a_lock_held_elsewhere_at_the_fork_can_be_reset_in_the_child(void **s
     pthread_join(holder, NULL);
 }
 
-static struct gos_lock outer = GOS_LOCK_INIT(GOS_RANK_EPISODE);
+static struct gos_lock outer = GOS_LOCK_INIT(GOS_RANK_TURN);
 static struct gos_lock inner = GOS_LOCK_INIT(GOS_RANK_MEMORY);
 
 static void locks_in_order_leave_the_fuse_whole(void **state)

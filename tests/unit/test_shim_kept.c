@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../src/base/options.h"
+#include "../../src/base/os.h"
 #include "../../src/shim/failure.h"
 #include "../../src/shim/kept.h"
 #include "../../src/shim/stack_room.h"
@@ -308,6 +309,22 @@ static void borrower_waits_for_the_one_that_has_it(void **state)
     assert_ptr_equal(failure, &failures[1]);
 }
 
+static void sleep_not(uint64_t ns)
+{
+    (void)ns;
+}
+
+static void borrower_gives_up_on_one_that_never_comes_back(void **state)
+{
+    (void)state;
+    uint64_t ticket = gos_kept_put(1, &failures[1], &request, true);
+    struct gos_os real = gos_os;
+    gos_os.sleep_ns = sleep_not;
+    assert_null(gos_kept_borrow(ticket));
+    gos_os = real;
+    gos_kept_give_back(ticket);
+}
+
 static void all_that_is_survived_is_not_kept_where_it_is_to_be_read_of(void **state)
 {
     (void)state;
@@ -456,6 +473,7 @@ int main(void)
         TEST(refusal_after_an_answer_without_room_is_not_survived),
         TEST(without_room_on_the_stack_nothing_is_pushed_out),
         TEST(place_of_one_that_is_taken_is_only_that_threads),
+        TEST(borrower_gives_up_on_one_that_never_comes_back),
         TEST(all_that_is_survived_is_not_kept_where_it_is_to_be_read_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
