@@ -32,12 +32,13 @@ def tell(name, value):
     print("host: %s %s" % (name, json.dumps(value)), flush=True)
 
 def wait_until_told(seconds=20):
-    '''What torch says of itself reaches the report after the failing call has returned.'''
+    '''What torch is asked for (its snapshot) reaches the report after the call has returned.'''
+    awaited = ".torch.pickle" if "GPUOOMSHIM_TORCH_SNAPSHOT" in os.environ else '"late"'
     folder, deadline = os.environ["GPUOOMSHIM_REPORT_DIR"], time.monotonic() + seconds
     while "libgpuoomshim" in os.environ.get("LD_PRELOAD", "") and time.monotonic() < deadline:
         texts = [open(os.path.join(folder, name)).read() for name in os.listdir(folder)
                  if name.endswith(".json")]
-        if any('"late"' in text for text in texts):
+        if any(awaited in text for text in texts):
             return
         time.sleep(0.01)
 """
