@@ -5,16 +5,6 @@
 #include "holder.h"
 #include "saturate.h"
 
-const struct gos_framework_evidence *gos_framework_find(const struct gos_evidence *evidence,
-                                                        const char *name, uint32_t device)
-{
-    for (size_t i = 0; i < evidence->framework_count; i++)
-        if (evidence->frameworks[i].device == device &&
-            strcmp(evidence->frameworks[i].name, name) == 0)
-            return &evidence->frameworks[i];
-    return NULL;
-}
-
 uint64_t gos_framework_idle_bytes(const struct gos_framework_evidence *framework)
 {
     return framework->in_driver_pools

@@ -4,10 +4,6 @@
 
 #include "diagnosis.h"
 
-/* By its everyday name; NULL when it said nothing about that device. */
-const struct gos_framework_evidence *gos_framework_find(const struct gos_evidence *evidence,
-                                                        const char *name, uint32_t device);
-
 /* Reserved but not in use; what lies in the driver's pools is counted there, so not here. */
 uint64_t gos_framework_idle_bytes(const struct gos_framework_evidence *framework);
 

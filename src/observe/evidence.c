@@ -50,3 +50,13 @@ void gos_evidence_incomplete_format(struct gos_evidence *evidence, const char *f
     copy = gos_scratch_copy(&evidence->scratch, text.data, text.length);
     gos_evidence_incomplete(evidence, copy != NULL ? copy : "more (no memory to say what)");
 }
+
+const struct gos_framework_evidence *gos_framework_find(const struct gos_evidence *evidence,
+                                                        const char *name, uint32_t device)
+{
+    for (size_t i = 0; i < evidence->framework_count; i++)
+        if (evidence->frameworks[i].device == device &&
+            strcmp(evidence->frameworks[i].name, name) == 0)
+            return &evidence->frameworks[i];
+    return NULL;
+}

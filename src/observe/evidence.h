@@ -382,6 +382,10 @@ struct gos_evidence {
     size_t incomplete_count;
 };
 
+/* By its everyday name; NULL when it said nothing about that device. */
+const struct gos_framework_evidence *gos_framework_find(const struct gos_evidence *evidence,
+                                                        const char *name, uint32_t device);
+
 /* Add a line to incomplete (permanent or scratch text), once; silently bounded. */
 void gos_evidence_incomplete(struct gos_evidence *evidence, const char *line);
 /* Take it back: it was seen after all. */

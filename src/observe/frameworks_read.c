@@ -143,16 +143,6 @@ static bool read_row(const struct reader *reader, const char *line, const char *
            read_number(facts, end, "used", &row->used_bytes) && can_be(reader->evidence, row);
 }
 
-static struct gos_framework_evidence *find_row(const struct gos_evidence *evidence,
-                                               const char *name, uint32_t device)
-{
-    for (size_t i = 0; i < evidence->framework_count; i++)
-        if (evidence->frameworks[i].device == device &&
-            strcmp(evidence->frameworks[i].name, name) == 0)
-            return &evidence->frameworks[i];
-    return NULL;
-}
-
 static void add_row(const struct reader *reader, const char *line, const char *end)
 {
     struct gos_evidence *evidence = reader->evidence;
@@ -164,7 +154,8 @@ static void add_row(const struct reader *reader, const char *line, const char *e
                                        row.name ? row.name : "a framework");
         return;
     }
-    bool is_known = find_row(evidence, row.name, row.device); /* by its own word, of that moment */
+    bool is_known = gos_framework_find(evidence, row.name, row.device) !=
+                    NULL; /* by its own word, of that moment */
     if (!is_known && evidence->framework_count < ROWS_MAX)
         evidence->frameworks[evidence->framework_count++] = row;
 }
@@ -292,8 +283,7 @@ void gos_frameworks_by_word(struct gos_evidence *evidence)
     if (request->device < 0 || request->device >= GOS_DEVICE_MAX || !has_rows(evidence))
         return;
     row.device = (uint32_t)request->device;
-    struct gos_framework_evidence *known = find_row(evidence, row.name, row.device);
-    if (known || !can_be(evidence, &row))
+    if (gos_framework_find(evidence, row.name, row.device) || !can_be(evidence, &row))
         return; /* it has told more than that already */
     if (evidence->framework_count < ROWS_MAX)
         evidence->frameworks[evidence->framework_count++] = row;
